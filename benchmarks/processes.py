@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from config.run import launch, programs
 START_SECONDS = 60
 STOP_SECONDS = 15
 WORKER_THREADS = 10
+CALM, CALM_SECONDS, LOOK_SECONDS = 0.15, 180.0, 5.0  # a share of a core
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,18 @@ def postgres() -> Program:
 def store_of_tasks() -> Program:
     """Redis."""
     return Program(int(os.environ[REDIS_PID]))
+
+
+def wait_until_calm(programs: Sequence[Program]) -> None:
+    """Wait until what programs do only once has ended."""
+    deadline = time.monotonic() + CALM_SECONDS
+    used = LOOK_SECONDS
+    while used > CALM * LOOK_SECONDS:
+        if time.monotonic() > deadline:
+            raise RuntimeError("the programs do not come to rest")
+        before = sum(program.cpu_seconds() for program in programs)
+        time.sleep(LOOK_SECONDS)
+        used = sum(program.cpu_seconds() for program in programs) - before
 
 
 def _tree_seconds(pid: int) -> float:

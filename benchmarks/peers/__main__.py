@@ -17,7 +17,7 @@ from benchmarks.peers import installed, rows
 from benchmarks.peers.rows import PeerFigure
 
 PAGE = installed.ROOT / "docs" / "reference" / "performance.md"
-PARTS = ("reads", "hub", "creating", "at_rest", "deliveries")
+PARTS = ("reads", "hub", "creating", "at_rest", "deliveries", "watching")
 
 
 def main(parts: list[str]) -> int:

@@ -20,12 +20,11 @@ from benchmarks import processes
 from benchmarks.peers import hub
 from benchmarks.peers.reads import OURS
 from benchmarks.peers.rows import PeerFigure
+from benchmarks.processes import Program
 from benchmarks.second_start import GIVE_UP_SECONDS, free_port, wait_for
 
 WHAT = "at rest, nothing hosted"
 REST_SECONDS = 60.0
-LOOK_SECONDS = 5.0
-CALM = 0.1  # of a core: what ran only once at the start has ended
 GIVEN = ("DATABASE_URL", "REDIS_URL")  # without them, `make run` brings its own
 NAME = "SUPERVISOR_PROCESS_NAME"  # the supervisor gives its programs their names, and stores run without them
 STORES = {"postgres": "PostgreSQL", "redis-server": "Redis"}
@@ -37,7 +36,7 @@ Kinds = dict[str, list[psutil.Process]]
 def measure() -> list[PeerFigure]:
     with service() as ours, hub.running() as theirs:
         roots = {OURS: psutil.Process(ours), hub.WHO: psutil.Process(theirs.program.pid)}
-        _until_calm(list(roots.values()))
+        processes.wait_until_calm([Program(ours), theirs.program])
         kinds = {OURS: _ours(roots[OURS]), hub.WHO: _theirs(roots[hub.WHO])}
         before = {who: _seconds(found) for who, found in kinds.items()}
         begun = time.monotonic()
@@ -78,21 +77,6 @@ def service() -> Iterator[int]:
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)
-
-
-def _until_calm(roots: list[psutil.Process]) -> None:
-    deadline = time.monotonic() + GIVE_UP_SECONDS
-    used = LOOK_SECONDS
-    while used > CALM * LOOK_SECONDS:
-        if time.monotonic() > deadline:
-            raise RuntimeError("the programs do not come to rest")
-        before = _total(roots)
-        time.sleep(LOOK_SECONDS)
-        used = _total(roots) - before
-
-
-def _total(roots: list[psutil.Process]) -> float:
-    return sum(processes.cpu_of(process) for root in roots for process in (root, *root.children(recursive=True)))
 
 
 def _ours(root: psutil.Process) -> Kinds:

@@ -33,7 +33,7 @@ from tests.doubles.pi import install_double
 ONE = "create to ready, one at a time"
 AT_ONCE = 30
 MANY = f"{AT_ONCE} at once, until each is ready"
-TIMES = 5  # after one that only warms up
+TIMES = 3  # after one that only warms up
 EACH = 3  # agents of an account: MAX_FREE_AGENTS
 PATIENCE_SECONDS = 300
 THEIRS = f"{hub.WHO}, jupyterhub-singleuser"
@@ -58,9 +58,8 @@ Start = Callable[[], StartOutcome]
 
 def measure() -> list[PeerFigure]:
     with _ours() as (who, servers, port):
-        buyers = customers.some((1 + TIMES + AT_ONCE) // EACH) * EACH
-        starts = [_agent(port, buyer) for buyer in buyers]
-        figures = [_alone(who, servers, starts[: 1 + TIMES]), _together(who, servers, starts[1 + TIMES :])]
+        first, rest = (_agents(port, count) for count in (1 + TIMES, AT_ONCE))
+        figures = [_alone(who, servers, first), _together(who, servers, rest)]
     with hub.running() as theirs:
         figures.append(_alone(THEIRS, [theirs.program], _servers(theirs, 1 + TIMES)))
         figures.append(_together(THEIRS, [theirs.program], _servers(theirs, AT_ONCE)))
@@ -150,6 +149,12 @@ def _engine() -> tuple[str, Path]:
     if given and Path(given, name, ".installed").exists():
         return f"{PI.id} {PI.package.version}", Path(given)
     return "a double of pi", install_double(Path(os.environ["AGENTPODS_HOME"], "engines-of-peers"))
+
+
+def _agents(port: int, count: int) -> list[Start]:
+    """Of as few accounts as may have so many."""
+    buyers = customers.some(-(-count // EACH)) * EACH
+    return [_agent(port, buyer) for buyer in buyers[:count]]
 
 
 def _agent(port: int, buyer: Customer) -> Start:

@@ -26,7 +26,7 @@ from benchmarks.peers.rows import PeerFigure
 from benchmarks.processes import Program
 from config import background
 
-COUNT = 2_000
+COUNT = 1_000
 AGENTS = 200
 HOSTS = 25
 ROUNDS = 3  # after one that only warms up

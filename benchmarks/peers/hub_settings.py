@@ -28,3 +28,6 @@ c.ConfigurableHTTPProxy.pid_file = f"{home}/proxy.pid"
 c.SimpleLocalProcessSpawner.home_dir_template = f"{home}/{{username}}"
 c.Spawner.args = ["--allow-root"]
 c.Spawner.http_timeout = int(os.environ.get("HUB_HTTP_TIMEOUT", "30"))  # 30 is the default
+# The pods of the cluster's double run no program. One that answers is on this machine.
+c.KubeSpawner.pod_connect_ip = "127.0.0.1"
+c.KubeSpawner.port = int(os.environ.get("HUB_POD_PORT", "0"))
