@@ -91,12 +91,14 @@ def _together(who: str, servers: Sequence[Program], starts: Sequence[Start]) -> 
 
 
 def summary(who: str, many: Sequence[Waited], *, cpu_ms: float) -> PeerFigure:
-    """Those that were refused or failed are named, and are in no figure but the CPU."""
+    """Those that were refused or failed are named. Where some failed, there are no figures."""
     waits = [each.seconds for each in many if each.outcome is StartOutcome.READY]
     counts = [
         (len([one for one in many if one.outcome is kind]), kind)
         for kind in (StartOutcome.REFUSED, StartOutcome.FAILED)
     ]
+    if any(each.outcome is StartOutcome.FAILED for each in many):
+        waits = []
     without = ", ".join(f"{count} {kind}" for count, kind in counts if count) or "none refused"
     return PeerFigure(
         what=MANY,
