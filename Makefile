@@ -24,7 +24,7 @@ PRODUCTION := AGENTPODS_ENV=production AGENT_RUNTIME=kubernetes BASE_URL=https:/
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test checks setup lint format types imports migrations openapi sdk sdk-check deploy-check templates unit coverage \
-	test-a2a test-mcp test-engines test-browser test-slow test-year test-mutants test-crash test-cluster test-cluster-engines test-images fuzz bench bench-peers images translations guide lock lock-engines
+	test-a2a test-mcp test-engines test-browser test-slow test-year test-mutants test-crash test-cluster test-cluster-engines test-images fuzz bench bench-peers images translations guide lock lock-engines lock-peers
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -137,7 +137,7 @@ fuzz: setup ## Heavy: schemathesis against its own service with real pods; also 
 bench: setup ## Measure speed against baselines of the same run, ten minutes; e.g. make bench ONLY="G7 BURST"
 	@$(BIN)/python -m benchmarks $(ONLY)
 
-bench-peers: setup ## Measure ours beside JupyterHub and plain DRF, into docs/reference/performance.md; also needs npm
+bench-peers: setup ## Measure ours beside JupyterHub, plain DRF and Celery, into docs/reference/performance.md; also needs npm
 	@$(BIN)/python -m benchmarks.peers
 
 images: ## The images of deploy/images as OCI archives in OUTPUT (var/images), as root; also TAG, BASE, VOLUMES, ONLY
@@ -157,3 +157,7 @@ lock: setup ## Resolve pyproject.toml again into requirements.lock, and its grou
 
 lock-engines: setup ## Resolve the engines from PyPI again into their requirements.txt
 	$(RESOLVE) agents/engines/pypi/hermes/requirements.in -o agents/engines/pypi/hermes/requirements.txt
+
+lock-peers: setup ## Resolve the peers of `make bench-peers` again
+	$(RESOLVE) benchmarks/peers/requirements.in -o benchmarks/peers/requirements.txt
+	cd benchmarks/peers && npm install --package-lock-only --ignore-scripts --no-audit --no-fund --silent

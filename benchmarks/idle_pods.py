@@ -50,7 +50,7 @@ def measure() -> list[Figure]:
     figures: list[Figure] = []
     with ExitStack() as stack:
         stack.enter_context(override_settings(MAX_FREE_AGENTS=max(PODS), MAX_TRIALS=0))
-        stack.callback(_end_pods)
+        stack.callback(end_pods)
         service = {
             "worker with all pods": stack.enter_context(processes.worker("lifecycle,billing,default", **environment)),
             "beat": stack.enter_context(processes.beat(**environment)),
@@ -136,7 +136,7 @@ def _templates(found: programs.Found) -> list[psutil.Process]:
     return [process for process in parents.values() if template.MODULE in process.cmdline()]
 
 
-def _end_pods() -> None:
+def end_pods() -> None:
     """Pods end by themselves when the worker that supervises them has ended. This does not wait for that."""
     left = list(programs.find(settings.AGENTPODS_HOME).values())
     for process in left:

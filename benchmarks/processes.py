@@ -8,20 +8,21 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
-from benchmarks.stores import POSTGRES_PID
+from benchmarks.stores import POSTGRES_PID, REDIS_PID
 from config import redis
 from config.run import launch, programs
 
 START_SECONDS = 60
 STOP_SECONDS = 15
 WORKER_THREADS = 10
+CALM, CALM_SECONDS, LOOK_SECONDS = 0.15, 180.0, 5.0  # a share of a core
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,9 @@ def worker(queues: str, *arguments: str, **environment: str) -> Iterator[Program
     """A Celery worker, started as config/run/programs.py starts the worker for agents."""
     options = ["-P", "threads", "-c", str(WORKER_THREADS), "-Q", queues, "-n", f"{queues}@bench", "-l", "WARNING"]
     own = {"DATABASE_POOL_SIZE": str(programs.WORKER_POOL_SIZE), **environment}
-    before = _listeners()
+    before = listeners()
     with started("celery", "-q", "-A", "config.celery", "worker", *options, *arguments, environment=own) as process:
-        wait_until(lambda: _listeners() > before, process)
+        wait_until(lambda: listeners() > before, process)
         yield Program(process.pid)
 
 
@@ -66,10 +67,20 @@ def beat(**environment: str) -> Iterator[Program]:
 @contextmanager
 def started(module: str, *arguments: str, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """Run one of our modules as a program that ends with this process."""
-    log = Path(os.environ["AGENTPODS_HOME"], f"{module}-{time.time_ns()}.log")
-    command = [sys.executable, "-IS", str(Path(launch.__file__)), sys.executable, "-m", module, *arguments]
+    command = [sys.executable, "-m", module, *arguments]
+    with launched(command, name=module, environment=environment) as process:
+        yield process
+
+
+@contextmanager
+def launched(
+    command: list[str], *, name: str, environment: dict[str, str], directory: Path | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program that ends with this process. Its output is shown if the block fails."""
+    log = Path(os.environ["AGENTPODS_HOME"], f"{name}-{time.time_ns()}.log")
+    program = [sys.executable, "-IS", str(Path(launch.__file__)), *command]
     with log.open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out, env={**os.environ, **environment})
+        process = subprocess.Popen(program, stdout=out, stderr=out, env={**os.environ, **environment}, cwd=directory)
     try:
         yield process
     except BaseException:
@@ -93,12 +104,30 @@ def postgres() -> Program:
     return Program(int(os.environ[POSTGRES_PID]))
 
 
+def store_of_tasks() -> Program:
+    """Redis."""
+    return Program(int(os.environ[REDIS_PID]))
+
+
+def wait_until_calm(programs: Sequence[Program]) -> None:
+    """Wait until what programs do only once has ended."""
+    deadline = time.monotonic() + CALM_SECONDS
+    used = LOOK_SECONDS
+    while used > CALM * LOOK_SECONDS:
+        if time.monotonic() > deadline:
+            raise RuntimeError("the programs do not come to rest")
+        before = sum(program.cpu_seconds() for program in programs)
+        time.sleep(LOOK_SECONDS)
+        used = sum(program.cpu_seconds() for program in programs) - before
+
+
 def _tree_seconds(pid: int) -> float:
     root = psutil.Process(pid)
-    return sum(_seconds(process) for process in [root, *root.children(recursive=True)])
+    return sum(cpu_of(process) for process in [root, *root.children(recursive=True)])
 
 
-def _seconds(process: psutil.Process) -> float:
+def cpu_of(process: psutil.Process) -> float:
+    """CPU seconds of the process, and of its children that have ended."""
     try:
         times = process.cpu_times()
     except psutil.NoSuchProcess:
@@ -112,7 +141,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _listeners() -> int:
+def listeners() -> int:
     """The number of workers that wait for tasks."""
     return sum(entry["cmd"] == "brpop" for entry in redis.client().client_list())
 

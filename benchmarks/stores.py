@@ -23,12 +23,14 @@ from config.run import postgres, programs, redis
 START_SECONDS = 60
 TEMPLATE = "agentpods"
 POSTGRES_PID = "BENCHMARK_POSTGRES_PID"
+REDIS_PID = "BENCHMARK_REDIS_PID"
 
 
 @dataclass(frozen=True)
 class BenchmarkStores:
     root: Path
     postgres_pid: int
+    redis_pid: int
 
     def environment(self, database: str) -> dict[str, str]:
         """The environment of every process of a benchmark."""
@@ -41,6 +43,7 @@ class BenchmarkStores:
             "REDIS_URL": f"redis+socket://{self.root / 'redis.sock'}",
             "LOG_LEVEL": "ERROR",
             POSTGRES_PID: str(self.postgres_pid),
+            REDIS_PID: str(self.redis_pid),
             STORES_LOG: str(self.root / "stores.log"),
         }
 
@@ -82,7 +85,7 @@ def running() -> Iterator[BenchmarkStores]:
     try:
         _wait(lambda: psycopg.connect(host=str(data), user="postgres", dbname="postgres").close())
         _wait(lambda: redis_client.Redis(unix_socket_path=str(socket)).ping())
-        yield BenchmarkStores(root, processes[0].pid)
+        yield BenchmarkStores(root, *(process.pid for process in processes))
     finally:
         _end(processes)
         shutil.rmtree(root, ignore_errors=True)

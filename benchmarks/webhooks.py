@@ -13,33 +13,26 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from django.conf import settings
 from django.test.utils import override_settings
-from django.utils import timezone
 
-from agents import creation
 from agents.models import Agent
-from benchmarks import customers, processes
+from benchmarks import owing
 from benchmarks.figures import Figure, ratio
 from benchmarks.measuring import in_turns
 from benchmarks.processes import Program
 from benchmarks.receivers import host
-from benchmarks.second_start import free_port
 from config import background
-from config.ids import new_id
 from tests.doubles.certificates import Certificates
-from webhooks.event_types import EventType
-from webhooks.models import Delivery, Event, Hook
+from webhooks.models import Delivery
 
 ROUNDS = 3
 AGENTS = 200
 EVENTS_EACH = 5
-PATIENCE_SECONDS = 180
 
 COSTED = 2_000
 COSTED_HOSTS = 25  # at most eight deliveries run to each at a time
@@ -50,8 +43,6 @@ HEALTHY_SECONDS = {20: 10.0, 40: 20.0}  # by the percentage of dead receivers
 BEFORE_THE_KILL = 100
 DONE_AFTER_KILL_SECONDS = 35.0  # a lease of 30 s, and a little more
 
-BODY = '{"id":"evt","type":"agent.running","agent":{},"data":{"from":"provisioning","to":"running"}}'.ljust(600)
-
 
 def measure() -> list[Figure]:
     settings.AGENT_RUNTIME = "benchmarks.recording.RecordingRuntime"
@@ -59,7 +50,7 @@ def measure() -> list[Figure]:
     with tempfile.TemporaryDirectory() as directory:
         made = Certificates(Path(directory))
         made.server(*(host(number) for number in range(COSTED_HOSTS)))
-        agents = _agents()
+        agents = owing.agents(AGENTS)
         return [
             _cost(agents, "plain", PLAIN_MS),
             _cost(agents, "TLS", TLS_MS, made=made),
@@ -68,82 +59,16 @@ def measure() -> list[Figure]:
         ]
 
 
-# Receivers, and the deliveries that they should get.
-
-
-@dataclass(frozen=True)
-class Receivers:
-    urls: list[str]
-    log: Path
-
-    def got(self) -> list[tuple[str, float]]:
-        """Event ids and the times of their arrival, including duplicates."""
-        lines = [line.split() for line in self.log.read_text(encoding="ascii").splitlines()]
-        return [(line[0], float(line[1])) for line in lines if len(line) == 2]
-
-
-@contextmanager
-def _receivers(
-    hosts: int, *, dead: int = 0, made: Certificates | None = None, delay_ms: int = 0
-) -> Iterator[Receivers]:
-    port, log = free_port(), Path(os.environ["AGENTPODS_HOME"], f"receivers-{time.time_ns()}")
-    arguments = [str(port), str(log), str(hosts), str(dead), *([str(made.served)] if made else [])]
-    with processes.started("benchmarks.receivers", *arguments, environment={"DELAY_MS": str(delay_ms)}):
-        _wait(log.exists)
-        scheme = "https" if made else "http"
-        yield Receivers([f"{scheme}://{host(number)}:{port}/hook" for number in range(hosts)], log)
-
-
-def _worker(*arguments: str, **environment: str) -> AbstractContextManager[Program]:
-    return processes.worker("webhooks", *arguments, WEBHOOK_ALLOWED_CIDRS="127.0.0.0/8", **environment)
-
-
-def _agents() -> list[Agent]:
-    owner = customers.one().user
-    wanted = creation.NewAgent(persona_id="exam-coach", tier="small", webhook_url="https://hooks.example.com/agents")
-    return [creation.create(owner, wanted, actor="benchmark")[0] for _ in range(AGENTS)]
-
-
-def _owe(agents: list[Agent], receivers: Receivers, *, each: int) -> set[str]:
-    """Replace all deliveries by `each` due deliveries per agent.
-
-    The agents use these receivers in turn. Return the event ids.
-    """
-    Event.objects.all().delete()
-    for number, agent in enumerate(agents):
-        url = receivers.urls[number % len(receivers.urls)]
-        authority = url.split("/")[2]
-        Hook.objects.filter(agent=agent).update(url=url, authority=authority, slow=False, last_at=None)
-    now = timezone.now()
-    owed = [
-        Event(id=new_id("evt"), agent=agent, type=EventType.AGENT_RUNNING, body=BODY, created_at=now)
-        for _ in range(each)
-        for agent in agents
-    ]
-    Event.objects.bulk_create(owed)
-    due = [Delivery(event=event, agent=event.agent, next_attempt_at=now, created_at=now) for event in owed]
-    Delivery.objects.bulk_create(due)
-    return {event.pk for event in owed}
-
-
-def _wait(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not happened():
-        if time.monotonic() > deadline:
-            raise RuntimeError("what the benchmark waits for does not happen")
-        time.sleep(0.02)
-
-
-def _all_done() -> bool:
-    return not Delivery.objects.pending().exists()
-
-
 # CPU per delivery.
 
 
 def _cost(agents: list[Agent], kind: str, limit: float, *, made: Certificates | None = None) -> Figure:
     trust = {"SSL_CERT_FILE": str(made.authority)} if made else {}
-    with _receivers(COSTED_HOSTS, made=made) as receivers, _worker(**trust) as worker, _bare(receivers, trust) as bare:
+    with (
+        owing.receivers(COSTED_HOSTS, made=made) as receivers,
+        owing.worker(**trust) as worker,
+        _bare(receivers, trust) as bare,
+    ):
         ours, theirs = in_turns(lambda: _delivered(worker, agents, receivers), lambda: _posted(bare), rounds=ROUNDS)
     value, other = statistics.median(ours), statistics.median(theirs)
     against = (
@@ -155,16 +80,16 @@ def _cost(agents: list[Agent], kind: str, limit: float, *, made: Certificates | 
     return Figure(f"Webhooks: CPU per delivery, {kind}", value, "ms", f"< {limit:.0f} ms", ok, against)
 
 
-def _delivered(worker: Program, agents: list[Agent], receivers: Receivers) -> float:
-    _owe(agents, receivers, each=COSTED // AGENTS)
+def _delivered(worker: Program, agents: list[Agent], receivers: owing.Receivers) -> float:
+    owing.owe(agents, receivers, each=COSTED // AGENTS)
     before = worker.cpu_seconds()
     background.on_commit("webhooks.drain")
-    _wait(_all_done)
+    owing.wait(owing.all_done)
     return (worker.cpu_seconds() - before) * 1000 / COSTED
 
 
 @contextmanager
-def _bare(receivers: Receivers, trust: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def _bare(receivers: owing.Receivers, trust: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "benchmarks.baseline.posts", str(COSTED), *receivers.urls]
     environment = {**os.environ, **trust}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
@@ -205,11 +130,11 @@ def _isolation(agents: list[Agent]) -> list[Figure]:
 def _last_healthy(agents: list[Agent], share: int) -> float:
     """Seconds from the commit of all events to the last delivery at a healthy receiver."""
     dead = AGENTS * share // 100
-    with _receivers(AGENTS, dead=dead) as receivers, _worker("-I", "benchmarks.fifty_slots"):
-        _owe(agents, receivers, each=EVENTS_EACH)
+    with owing.receivers(AGENTS, dead=dead) as receivers, owing.worker("-I", "benchmarks.fifty_slots"):
+        owing.owe(agents, receivers, each=EVENTS_EACH)
         begun = time.time()
         background.on_commit("webhooks.drain")
-        _wait(lambda: len(receivers.got()) >= (AGENTS - dead) * EVENTS_EACH)
+        owing.wait(lambda: len(receivers.got()) >= (AGENTS - dead) * EVENTS_EACH)
         return max(at for _, at in receivers.got()) - begun
 
 
@@ -217,10 +142,10 @@ def _last_healthy(agents: list[Agent], share: int) -> float:
 
 
 def _crash(agents: list[Agent]) -> list[Figure]:
-    with _receivers(AGENTS, delay_ms=100) as receivers:
+    with owing.receivers(AGENTS, delay_ms=100) as receivers:
         owed, in_flight, killed = _until_killed(agents, receivers)
-        with _worker():
-            _wait(_all_done)
+        with owing.worker():
+            owing.wait(owing.all_done)
             seconds = time.time() - killed
         got = Counter(event for event, _ in receivers.got())
     lost = len(owed - got.keys())
@@ -246,12 +171,12 @@ def _crash(agents: list[Agent]) -> list[Figure]:
     ]
 
 
-def _until_killed(agents: list[Agent], receivers: Receivers) -> tuple[set[str], set[str], float]:
+def _until_killed(agents: list[Agent], receivers: owing.Receivers) -> tuple[set[str], set[str], float]:
     """The event ids that were due, those under way when the worker was killed, and the time of the kill."""
-    with _worker() as worker:
-        owed = _owe(agents, receivers, each=EVENTS_EACH)
+    with owing.worker() as worker:
+        owed = owing.owe(agents, receivers, each=EVENTS_EACH)
         background.on_commit("webhooks.drain")
-        _wait(lambda: len(receivers.got()) >= BEFORE_THE_KILL)
+        owing.wait(lambda: len(receivers.got()) >= BEFORE_THE_KILL)
         os.kill(worker.pid, signal.SIGKILL)
         killed = time.time()
         return owed, set(Delivery.objects.exclude(lease_until=None).values_list("pk", flat=True)), killed

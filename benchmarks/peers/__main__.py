@@ -1,4 +1,7 @@
-"""`make bench-peers`: measures ours and each peer alone, one after another, and writes the table into the docs."""
+"""`make bench-peers`: measures ours and each peer, one after another, and writes the table into the docs.
+
+`python -m benchmarks.peers creating` measures some parts, and only prints them.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,19 @@ from benchmarks.peers import installed, rows
 from benchmarks.peers.rows import PeerFigure
 
 PAGE = installed.ROOT / "docs" / "reference" / "performance.md"
-PARTS = ("reads", "hub")
+PARTS = ("reads", "hub", "creating", "at_rest", "deliveries", "watching")
 
 
-def main() -> int:
+def main(parts: list[str]) -> int:
     installed.make()
     with stores.running() as mine:
         mine.prepare()
-        figures = [figure for part in PARTS for figure in _measured(part, mine)]
+        figures = [figure for part in parts or PARTS for figure in _measured(part, mine)]
     when = datetime.now(tz=UTC).strftime("%d %b %Y")
     text = f"{rows.table(figures)}\n\nMeasured on {when}:\n{machine()}."
     print(text)
-    rows.write(PAGE, text)
+    if not parts:
+        rows.write(PAGE, text)
     return 0
 
 
@@ -39,4 +43,4 @@ def _measured(part: str, mine: stores.BenchmarkStores) -> list[PeerFigure]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -51,10 +51,11 @@ def measure() -> list[PeerFigure]:
 
 
 @contextmanager
-def running() -> Iterator[Hub]:
+def running(spawner: str = "simple", **environment: str) -> Iterator[Hub]:
     ports, token = [free_port() for _ in range(3)], secrets.token_hex(16)
     with tempfile.TemporaryDirectory(prefix="agentpods-hub-") as home, Path(home, "log").open("wb") as log:
-        process = subprocess.Popen(_command(), stdout=log, stderr=log, env=_environment(home, ports, token), cwd=home)
+        own = {**_environment(home, ports, token), "HUB_SPAWNER": spawner, **environment}
+        process = subprocess.Popen(_command(), stdout=log, stderr=log, env=own, cwd=home)
         hub = Hub(Program(process.pid, ports[0]), ports[1], token)
         try:
             wait_until(lambda: _serves(hub), process)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 BEGIN = "<!-- make bench-peers writes this table -->"
 END = "<!-- the end of the table of make bench-peers -->"
-HEADINGS = ("", "", "CPU each", "per CPU second", "per second", "median", "p99")
+HEADINGS = ("", "", "CPU each", "per CPU second", "per second", "median", "p99", "memory")
+LONG_MS = 10_000  # from here on, a time is shown in seconds
 NOTHING = ""
 
 
@@ -25,9 +26,11 @@ class PeerFigure:
     what: str
     who: str
     cpu_ms: float | None = None  # of all processes of the server, the database included
+    at_rest: float | None = None  # percent of a core, where nothing is asked; it takes the place of `cpu_ms`
     rate: float | None = None  # per second of wall-clock time
     median_ms: float | None = None
-    p99_ms: float | None = None
+    p99_ms: float | None = None  # where there are few, the slowest
+    megabytes: float | None = None  # PSS
 
 
 def percentile_99(values: Sequence[float]) -> float:
@@ -59,12 +62,17 @@ def _cells(figure: PeerFigure) -> list[str]:
     per_cpu_second = 1000 / figure.cpu_ms if figure.cpu_ms else None
     return [
         figure.who,
-        _with_unit(figure.cpu_ms, "ms"),
+        _time(figure.cpu_ms) if figure.at_rest is None else f"{figure.at_rest:.2f} % of a core",
         _with_unit(per_cpu_second, ""),
         _with_unit(figure.rate, ""),
-        _with_unit(figure.median_ms, "ms"),
-        _with_unit(figure.p99_ms, "ms"),
+        _time(figure.median_ms),
+        _time(figure.p99_ms),
+        _with_unit(figure.megabytes, "MB"),
     ]
+
+
+def _time(value: float | None) -> str:
+    return _with_unit(value, "ms") if value is None or value < LONG_MS else _with_unit(value / 1000, "s")
 
 
 def _with_unit(value: float | None, unit: str) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from tests.doubles.certificates import Certificates
-from tests.doubles.kube import access, controllers, node
+from tests.doubles.kube import access, controllers, copying, node
 from tests.doubles.kube.access import ClusterAccess
 from tests.doubles.kube.api import Api
 from tests.doubles.kube.cluster import ClusterDouble, PodUsage, Settings
@@ -46,8 +46,8 @@ class KubeApi:
 
     - Accounts: `kubeconfig(account)`, and `allow(account, rules)` with rules of a ClusterRole; without rules an account
       may do everything.
-    - Looking: `objects`, `get`, `writes`, `requests` (counts since the start), `put` (without validation),
-      `directory_of` (the files of a PersistentVolume), `log_of` (a container's output), `wait(condition)`.
+    - Looking: `objects`, `get`, `writes`, `requests` (counts since the start), `put` and `copy` (without
+      validation), `directory_of` (the files of a PersistentVolume), `log_of` (a container's output), `wait(condition)`.
     - Faults of the server: `fail`, `cut_watches`, `stale`/`fresh`, `compact`, `stop`/`start`.
     - Faults of pods: `script(namespace, what)` with image, unschedulable, crash, oom, evicted, evicted-silently, volume
       (its provisioning), mount, or slow (new pods stay in creation without any message); None ends them. `kill`;
@@ -159,6 +159,10 @@ class KubeApi:
 
     def put(self, kind: str, obj: Object) -> Object:
         return self._registry.put(BY_KIND[_kind(kind)], obj)
+
+    def copy(self, word: str, others: Iterable[Mapping[str, str]]) -> None:
+        """Copy all objects that contain `word`, once for each mapping from words to those of the copy."""
+        copying.copy(self._store, word, others)
 
     def directory_of(self, volume: str) -> Path:
         return self._cluster.volume_directory(volume)

@@ -8,16 +8,14 @@ nobody was told of, for example after a worker was killed.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import logging
 import os
-import struct
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+from asyncinotify import Inotify, Mask
 
 from agents.runtimes.base import Phase
 from agents.runtimes.local import observing
@@ -25,21 +23,6 @@ from agents.runtimes.local import observing
 log = logging.getLogger(__name__)
 
 Tell = Callable[[str], object]  # gets the id of the pod's agent
-
-_LIBC = ctypes.CDLL(None, use_errno=True)
-_MOVED_TO, _ONLY_A_DIRECTORY = 0x80, 0x0100_0000  # of inotify(7); programs replace their reports as a whole
-_IGNORED = 0x8000
-_EVENT = struct.Struct("iIII")
-_READ_BYTES = 64 * 1024
-
-
-@dataclass(slots=True)
-class _Rising:
-    """A pod that has not come up yet."""
-
-    agent_id: str
-    run_dir: Path
-    told: Phase | None = None
 
 
 class PodFollower:
@@ -49,8 +32,7 @@ class PodFollower:
         self._tell = tell
         self._gate = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._reports = -1  # the file descriptor of inotify
-        self._rising: dict[int, _Rising] = {}  # by the number of the watch
+        self._rising: dict[Path, asyncio.Task[None]] = {}  # by run directory
 
     def until_up(self, agent_id: str, run_dir: Path) -> None:
         """Tell the agent's id when the reports in the run directory say that the pod waits for a restore, and when they
@@ -72,42 +54,30 @@ class PodFollower:
     # In the follower's own thread.
 
     def _follow_reports(self, agent_id: str, run_dir: Path) -> None:
+        if earlier := self._rising.get(run_dir):
+            earlier.cancel()
+        task = asyncio.get_running_loop().create_task(self._reports(agent_id, run_dir))
+        self._rising[run_dir] = task
+        task.add_done_callback(lambda ended: self._forget(run_dir, ended))
+
+    def _forget(self, run_dir: Path, ended: asyncio.Task[None]) -> None:
+        if self._rising.get(run_dir) is ended:
+            del self._rising[run_dir]
+
+    async def _reports(self, agent_id: str, run_dir: Path) -> None:
+        told = None
         try:
-            if self._reports < 0:
-                self._reports = _checked(_LIBC.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK))
-                asyncio.get_running_loop().add_reader(self._reports, self._read)
-            how = ctypes.c_uint32(_MOVED_TO | _ONLY_A_DIRECTORY)
-            watch = _checked(_LIBC.inotify_add_watch(self._reports, os.fsencode(run_dir), how))
+            with Inotify() as changes:
+                changes.add_watch(run_dir, Mask.MOVED_TO | Mask.ONLYDIR)  # programs replace their reports as a whole
+                while told in {None, Phase.RESTORING}:
+                    phase = observing.news(run_dir)
+                    if phase not in {None, told}:
+                        told = phase
+                        self._tell(agent_id)
+                    elif Mask.IGNORED in (await changes.get()).mask:  # the pod is deleted
+                        return
         except OSError as error:  # the pod is gone already, or this machine has no watch left
             log.info("a pod is not followed", extra={"agent": agent_id, "error": str(error)})
-            return
-        self._rising[watch] = _Rising(agent_id, run_dir)
-        self._look(watch)  # the reports may be older than the watch
-
-    def _read(self) -> None:
-        text = os.read(self._reports, _READ_BYTES)
-        changed: set[int] = set()
-        at = 0
-        while at < len(text):
-            watch, mask, _, length = _EVENT.unpack_from(text, at)
-            at += _EVENT.size + length
-            if mask & _IGNORED:
-                self._rising.pop(watch, None)
-            else:
-                changed.add(watch)
-        for watch in changed:
-            self._look(watch)
-
-    def _look(self, watch: int) -> None:
-        pod = self._rising.get(watch)
-        phase = observing.news(pod.run_dir) if pod else None
-        if pod is None or phase in {None, pod.told}:
-            return
-        pod.told = phase
-        if phase != Phase.RESTORING:
-            del self._rising[watch]
-            _LIBC.inotify_rm_watch(self._reports, watch)
-        self._tell(pod.agent_id)
 
     def _follow_ends(self, agent_id: str, pids: list[int]) -> None:
         loop, left = asyncio.get_running_loop(), set[int]()
@@ -128,10 +98,3 @@ class PodFollower:
             loop.add_reader(descriptor, ended, descriptor)
         if not left:
             self._tell(agent_id)
-
-
-def _checked(result: int) -> int:
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.unmeasured
 SUPERVISOR = """
 import json, os, sys
 from config.run import forks
-forks.make_room()
 may_fork = forks.warm_up()
 parent = os.getpid()
 child = os.fork()
@@ -36,7 +35,7 @@ from django.conf import settings
 print(json.dumps({
     "name": __name__, "arguments": sys.argv[1:], "own": os.environ.get("ONLY_HERE"),
     "settings": [settings.METRICS_PORT, settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"]],
-    "shown": [word for word in Path("/proc/self/cmdline").read_text().split("\\0") if word][1:],
+    "shown": Path("/proc/self/cmdline").read_text().rstrip("\\0").split()[1:],
 }))
 atexit.register(print, "the end")
 threading.Timer(0.1, print, ["a thread"]).start()

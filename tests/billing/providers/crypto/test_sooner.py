@@ -9,7 +9,8 @@ from rest_framework.test import APIClient
 
 from agents.models import Agent
 from billing.models import CryptoOrder
-from billing.providers.crypto import settling
+from billing.providers.crypto import settling, sooner
+from config import redis
 from tests.doubles.chain import Chain
 
 pytestmark = pytest.mark.django_db
@@ -36,3 +37,20 @@ def test_reading_a_pending_order_has_the_chain_read_once_in_a_while_and_a_closed
     row = CryptoOrder.objects.get(pk=order)
     settling.pay(order, received=int(row.amount), block=1, now=timezone.now())
     assert asked_for(django_capture_on_commit_callbacks, client, path) == []
+
+
+def test_one_account_that_watches_on_costs_the_operators_nodes_no_more(
+    client: APIClient,
+    coins: Chain,
+    running: Agent,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    monkeypatch.setattr(sooner, "OF_ONE_ACCOUNT", 2)
+    body = {"agentId": running.pk, "asset": "usdc", "period": "monthly"}
+    order = client.post("/crypto/orders", body, format="json").json()["order"]["id"]
+    found = []
+    for _ in range(3):
+        redis.client().delete("billing:scan-asked")  # three seconds later
+        found.append(asked_for(django_capture_on_commit_callbacks, client, f"/crypto/orders/{order}"))
+    assert found == [["billing.scan_chain"], ["billing.scan_chain"], []]

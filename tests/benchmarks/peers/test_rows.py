@@ -25,7 +25,17 @@ def test_the_rows_of_one_measure_stand_together_and_name_it_once() -> None:
 
 def test_a_row_says_what_one_costs_and_how_many_one_second_of_cpu_is_enough_for() -> None:
     line = rows.table([READ]).splitlines()[2]
-    assert cells(line) == ["read", "ours", "2.50 ms", "400", "413", "2.35 ms", "1,234 ms"]
+    assert cells(line) == ["read", "ours", "2.50 ms", "400", "413", "2.35 ms", "1,234 ms", ""]
+
+
+def test_a_program_at_rest_has_a_share_of_a_core_and_its_memory() -> None:
+    row = PeerFigure(what="rest", who="ours", at_rest=1.234, megabytes=56.78)
+    assert cells(rows.table([row]).splitlines()[2]) == ["rest", "ours", "1.23 % of a core", "", "", "", "", "56.8 MB"]
+
+
+def test_long_times_are_in_seconds() -> None:
+    row = PeerFigure(what="create", who="ours", median_ms=9_999, p99_ms=10_000)
+    assert cells(rows.table([row]).splitlines()[2])[5:7] == ["9,999 ms", "10.0 s"]
 
 
 def test_every_line_of_the_table_has_as_many_cells_as_its_head() -> None:
@@ -56,6 +66,6 @@ def test_a_page_without_both_markers_stays_as_it_is(tmp_path: Path, text: str) -
 
 def test_the_documentation_has_a_place_for_the_table(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_bytes((Path(__file__).parents[2] / "docs" / "reference" / "performance.md").read_bytes())
+    page.write_bytes((Path(__file__).parents[3] / "docs" / "reference" / "performance.md").read_bytes())
     rows.write(page, "table")
     assert f"{rows.BEGIN}\n\ntable\n\n{rows.END}" in page.read_text()
