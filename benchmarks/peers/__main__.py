@@ -8,12 +8,11 @@ import sys
 import time
 from datetime import UTC, datetime
 
-from benchmarks import stores
+from benchmarks import marked, stores
 from benchmarks.__main__ import machine
 from benchmarks.peers import installed, rows
 from benchmarks.peers.rows import PeerFigure
 
-PAGE = installed.ROOT / "docs" / "reference" / "performance.md"
 PARTS = ("reads", "hub")
 
 
@@ -25,7 +24,7 @@ def main() -> int:
     when = datetime.now(tz=UTC).strftime("%d %b %Y")
     text = f"{rows.table(figures)}\n\nMeasured on {when}:\n{machine()}."
     print(text)
-    rows.write(PAGE, text)
+    marked.write(marked.PERFORMANCE, text, command=rows.COMMAND)
     return 0
 
 

@@ -327,18 +327,6 @@ def test_what_was_not_written_because_the_lease_had_ended_is_written_once_it_is_
     turns.row(NAMESPACE, phase="ready")
 
 
-def test_the_lease_is_renewed_between_two_clusters_because_many_new_pods_take_long(
-    observed: Observed, row: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = Cluster.objects.create(name="two", routing="none", kubeconfig=row.kubeconfig)
-    turns = observed()
-    turns.until(lambda: len(turns.observer._caches) == 2)
-    renewed: list[int] = []
-    monkeypatch.setattr(turns.observer, "_renew", lambda: renewed.append(other.pk))
-    turns.observer.turn()
-    assert len(renewed) == 3
-
-
 # Failures.
 
 
