@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+# Set by busy_platform.fill: how many agents of the full platform each agent stands for, so that a smaller platform has
+# its rows spread over the same time.
+SPREAD = "current_setting('busy.spread')::int"
 _ID = "'{}_' || lpad(to_hex({}), 24, '0')"
-_AGO = "now() - ({} % {}) * interval '1 minute'"
+_AGO = f"now() - ({{}} * {SPREAD} % {{}}) * interval '1 minute'"
 _MONTH = 43_200  # minutes
 
 
@@ -12,7 +15,7 @@ def id_of(prefix: str, number: str) -> str:
 
 
 def ago(number: str, minutes: int = _MONTH) -> str:
-    return _AGO.format(number, minutes)
+    return _AGO.format(f"({number})", minutes)
 
 
 _N = "i * 10 + k"

@@ -7,7 +7,7 @@ kind that an installation collects in a year.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from django.apps import apps
 from django.db import connection
@@ -18,6 +18,7 @@ from agents.models import Cluster
 from agents.runtimes.base import Phase
 from benchmarks import busy_people, busy_sales, fleet
 from benchmarks.bare_tables import bare
+from benchmarks.busy_people import SPREAD
 
 AGENTS = 100_000
 CLUSTERS = 20
@@ -25,25 +26,25 @@ OTHERS = ("accounts.User", "agents.Agent", "agents.Placement", "agents.Pod")  # 
 TODAY = "date_trunc('hour', now())"
 # A paid agent is a third one. Its time ends within a month.
 PAID = "i %% 3 = 0"
-_TRIAL = "i < 1700 AND i %% 3 > 0"  # created within a week
-_STATUS = (
+_TRIAL = f"i * {SPREAD} < 1700 AND i %% 3 > 0"  # created within a week
+STATUS = (
     f"CASE WHEN {PAID} THEN CASE WHEN i %% 300 = 0 THEN 'failed' WHEN i %% 301 = 0 THEN 'stopped' ELSE 'running' END"
     f" WHEN {_TRIAL} THEN 'running' WHEN i %% 3 = 1 THEN 'stopped' ELSE 'deleted' END"
 )
 _CAUSE = "(ARRAY['CRASH_LOOP', 'IMAGE', 'CONFIG'])[i / 300 %% 3 + 1]"
-_CREATED = f"CASE WHEN {PAID} THEN {TODAY} - interval '280 days' ELSE now() - i * interval '350 seconds' END"
+_CREATED = f"CASE WHEN {PAID} THEN {TODAY} - interval '280 days' ELSE now() - i * {SPREAD} * interval '350 seconds' END"
 _COLUMNS = {
     "name": "(ARRAY['Owl', 'Coach', 'Chef', 'Scout', 'Muse'])[i %% 5 + 1] || ' ' || i",
     "engine": "(ARRAY['pi', 'hermes', 'openclaw', 'opencode'])[i %% 4 + 1]",
     "tier": f"CASE WHEN {PAID} THEN 'small' ELSE 'tiny' END",
     "created_at": _CREATED,
-    "status": _STATUS,
-    "settled_status": _STATUS,
-    "desired": f"CASE WHEN {_STATUS} = 'failed' THEN 'running' ELSE {_STATUS} END",
+    "status": STATUS,
+    "settled_status": STATUS,
+    "desired": f"CASE WHEN {STATUS} = 'failed' THEN 'running' ELSE {STATUS} END",
     "operation": f"CASE WHEN {PAID} THEN 'owner' WHEN {_TRIAL} THEN 'create' ELSE 'trial' END",
     "status_since": "now() - (i %% 400) * interval '37 minutes'",
-    "cause": f"CASE WHEN {_STATUS} = 'failed' THEN {_CAUSE} ELSE '' END",
-    "cause_message": f"CASE WHEN {_STATUS} = 'failed' THEN 'the program ended with exit code 1' ELSE '' END",
+    "cause": f"CASE WHEN {STATUS} = 'failed' THEN {_CAUSE} ELSE '' END",
+    "cause_message": f"CASE WHEN {STATUS} = 'failed' THEN 'the program ended with exit code 1' ELSE '' END",
     "paid": PAID,
     "was_paid": PAID,
     "trial_ends_at": f"{_CREATED} + interval '7 days'",
@@ -62,11 +63,19 @@ FROM agents_agent WHERE slug LIKE 'agent-%'
 """
 
 
-def fill(agents: int = AGENTS) -> None:
-    """Fill an empty database. The other rows are as many for each agent, however many agents there are."""
-    tables = (*busy_people.TABLES, *busy_sales.TABLES)
+BusyTable = tuple[str, str, Mapping[str, str]]  # a model, what follows FROM, and its columns as SQL expressions
+
+
+def fill(agents: int = AGENTS, *, columns: Mapping[str, str] | None = None, more: Sequence[BusyTable] = ()) -> None:
+    """Fill an empty database. The other rows are as many for each agent, however many agents there are.
+
+    `columns` are further columns of agents, `more` are further tables.
+    """
+    tables = (*busy_people.TABLES, *busy_sales.TABLES, *more)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('busy.spread', %s, false)", [str(max(1, AGENTS // agents))])
     with bare({*OTHERS, *(label for label, _, _ in tables)}):
-        fleet.copy(range(1, agents + 1), **_COLUMNS)
+        fleet.copy(range(1, agents + 1), **_COLUMNS, **(columns or {}))
         with connection.cursor() as cursor:
             cursor.execute(_AGENTS)
             cursor.execute("ANALYZE busy")

@@ -19,6 +19,7 @@ _SNAPSHOT = """'{"id": "small", "monthlyUsd": 10, "annualUsd": 100}'"""
 _ADDRESS = "'0x' || lpad(to_hex(i), 40, '0')"
 _HASH = f"'0x' || lpad(to_hex({_N}), 64, '0')"
 _COIN = "(paid AND i / 3 % 6 IN (2, 3))"
+_BY_CARD = "paid AND i / 3 % 6 = 5"
 _ASSET = "CASE WHEN i / 3 % 6 = 2 THEN 'usdt' ELSE 'usdc' END"
 _BOUGHT = {"agent_id": "agent", "user_id": "owner"}
 
@@ -123,13 +124,36 @@ TABLES: tuple[tuple[str, str, dict[str, str]], ...] = (
     ),
     (
         "billing.StripeOrder",
-        f"{_EACH} WHERE paid AND i / 3 % 6 = 5",
+        f"{_EACH} WHERE {_BY_CARD}",
         {"order_ptr_id": id_of("ord", _N), "customer_id": "'cus_' || i", "session_id": f"'cs_' || {_N}"},
     ),
     (
         "billing.StripeCustomer",
-        "(SELECT DISTINCT owner FROM busy WHERE paid AND i / 3 % 6 = 5) o",
+        f"(SELECT DISTINCT owner FROM busy WHERE {_BY_CARD}) o",
         {"user_id": "owner", "customer_id": "'cus_' || owner", "created_at": "now()"},
+    ),
+    (
+        "billing.CardSubscription",  # each was cancelled after its month
+        f"{_EACH} WHERE {_BY_CARD}",
+        {
+            "id": _N,
+            "subscription_id": f"'sub_' || {_N}",
+            "agent_id": "agent",
+            "order_id": id_of("ord", _N),
+            "customer_id": "'cus_' || i",
+            "tier": "'small'",
+            "price_usd": "10",
+            "tier_snapshot": _SNAPSHOT,
+            "status": "'canceled'",
+            "read_at": "now()",
+            "canceled_at": f"{_BEGUN} + interval '29 days'",
+            "created_at": _BEGUN,
+        },
+    ),
+    (
+        "billing.StripeInvoice",
+        f"{_EACH} WHERE {_BY_CARD}",
+        {"invoice_id": f"'in_' || {_N}", "card_id": _N, "payment_id": id_of("pay", _N), "seen_at": _BEGUN},
     ),
     (
         "billing.StripeEvent",
@@ -151,7 +175,7 @@ TABLES: tuple[tuple[str, str, dict[str, str]], ...] = (
             "id": id_of("pay", _N),
             "provider": _PROVIDER,
             "external_id": f"'charge-' || {_N}",
-            "kind": "CASE WHEN k = 0 THEN 'payment' ELSE 'renewal' END",
+            "kind": f"CASE WHEN k = 0 OR {_OWN} THEN 'payment' ELSE 'renewal' END",
             "subscription_id": id_of("sub", "i"),
             "order_id": f"CASE WHEN {_OWN} THEN {id_of('ord', _N)} END",
             "price_usd": "10",

@@ -33,9 +33,9 @@ LEASE = timedelta(minutes=2)  # no other run looks at a taken channel before thi
 
 _UNASKED: dict[str, str | None] = {}
 
-# Begins to look at the channels of agents that began to run, or that got a channel. The conditions repeat those of the
+# The channels that must be looked at, of agents that began to run or got a channel. The conditions repeat those of the
 # partial index `agent_listening`.
-_ENLIST = """
+_MISSING = """
 INSERT INTO agents_channelstate (agent_id, channel, look_at, revision, reason)
 SELECT agent.id, known.name, %(now)s, 0, '' FROM agents_agent agent, unnest(agent.channels) AS known(name)
 WHERE agent.status = 'running' AND agent.desired = 'running' AND agent.llm_key_hash IS NOT NULL
@@ -44,7 +44,10 @@ WHERE agent.status = 'running' AND agent.desired = 'running' AND agent.llm_key_h
         SELECT FROM agents_channelstate state
         WHERE state.agent_id = agent.id AND state.channel = known.name AND state.look_at IS NOT NULL
     )
-LIMIT %(limit)s
+"""
+_ONE = " AND agent.id = %(agent)s"
+_AT_MOST = " LIMIT %(limit)s"
+_AGAIN = """
 ON CONFLICT (agent_id, channel) DO UPDATE SET look_at = excluded.look_at WHERE agents_channelstate.look_at IS NULL
 """
 
@@ -64,12 +67,26 @@ RETURNING agent_id
 """
 
 
+def begin(agent: Agent) -> None:
+    """Look at the channels of this agent from now on: its pod has just begun or changed."""
+    sql.execute(_MISSING + _ONE + _AGAIN, {"now": timezone.now(), "web": WEB, "agent": agent.pk})
+
+
+def begin_forgotten(now: datetime) -> int:
+    """Look at each channel that should be looked at and is not. It reads the rows of all agents with channels.
+
+    Returns how many were missing.
+    """
+    return sql.execute(_MISSING + _AT_MOST + _AGAIN, {"now": now, "web": WEB, "limit": ENLISTED})
+
+
 def look_at_due(now: datetime | None = None) -> int:
     """Ask the pods whose channels are due, and record what follows from the answers. Returns how many agents were
     due."""
     now = now or timezone.now()
-    sql.execute(_ENLIST, {"now": now, "web": WEB, "limit": ENLISTED})
     taken = sql.rows(_TAKE, {"now": now, "until": now + LEASE, "each": OF_ONE_ACCOUNT, "limit": ASKED})
+    if not taken:
+        return 0
     agents = list(Agent.objects.filter(pk__in={agent_id for (agent_id,) in taken}))
     secrets.SystemRandom().shuffle(agents)  # so that slow pods do not always delay the same other ones
     runtime = current_runtime()

@@ -21,6 +21,7 @@ from agents.clusters import connections, pod_rows
 from agents.clusters.api.client import Connection
 from agents.clusters.cluster_cache import ClusterCache
 from agents.clusters.models import Cluster
+from agents.clusters.pod_rows import LeaseLost
 from agents.clusters.probes import CallPool, Wanted, of_agents
 from config import pulse, waiting
 
@@ -75,20 +76,32 @@ class Observer:
     def turn(self) -> None:
         """Renew the lease if it is time, and write what has changed. Something that fails now is done at the next
         turn."""
+        self._renew()
+        for pk, cache in list(self._caches.items()):
+            if pk in self._caches:  # else its lease went to another observer a moment ago
+                self._record(cache)
+                self._renew()  # many new pods take long
+        waiting.release_connection()
+
+    def _renew(self) -> None:
+        """Give a sign of life, and renew the lease if it is time."""
         pulse.beat()
         try:
             if self._clock() >= self._renew_at:
                 self._hold(timezone.now())
         except DatabaseError as error:
             log.warning("the lease could not be renewed", extra={"error": str(error)})
-        for cache in list(self._caches.values()):
-            try:
-                self._write(cache, timezone.now())
-                cache.is_written = True
-            except Exception:
-                cache.is_written = False
-                log.exception("the pods of a cluster could not be recorded", extra={"cluster": cache.name})
-        waiting.release_connection()
+
+    def _record(self, cache: ClusterCache) -> None:
+        cache.is_written = False
+        try:
+            self._write(cache, timezone.now())
+            cache.is_written = True
+        except LeaseLost:
+            log.warning("the lease ended before the pods were recorded", extra={"cluster": cache.name})
+            self._renew_at = 0.0
+        except Exception:
+            log.exception("the pods of a cluster could not be recorded", extra={"cluster": cache.name})
 
     def close(self) -> None:
         """Stop observing and give the lease back, so that another observer can take over at once."""

@@ -78,6 +78,7 @@ WITH seen AS (
     RETURNING namespace, agent_id
 )
 SELECT w.agent_id FROM written w JOIN changed c ON c.namespace = w.namespace WHERE c.matters
+UNION ALL SELECT NULL WHERE NOT {_HELD}
 """  # noqa: S608 # our own column names
 
 _FORGET = f"""
@@ -95,6 +96,10 @@ WHERE id IN (
     ORDER BY id FOR NO KEY UPDATE
 )
 """
+
+
+class LeaseLost(Exception):
+    """Nothing was written, because the observer does not hold the lease on this cluster any more."""
 
 
 def hold(me: str, *, alive: Collection[int], now: datetime) -> set[int]:
@@ -122,7 +127,10 @@ def made_before(cluster_id: int, when: datetime) -> set[str]:
 
 
 def write(cluster_id: int, found: Collection[PodRow], *, me: str, now: datetime) -> set[str]:
-    """Write the sightings that differ from their rows. Returns the agents to which the change may matter."""
+    """Write the sightings that differ from their rows. Returns the agents to which the change may matter.
+
+    Raises LeaseLost.
+    """
     ordered = list(found)
     arrays: dict[str, Any] = {
         column: [getattr(one, column) for one in ordered] for column in ("namespace", "agent_id", "going", *_COLUMNS)
@@ -130,8 +138,10 @@ def write(cluster_id: int, found: Collection[PodRow], *, me: str, now: datetime)
     arrays["evidence"] = [json.dumps(one.evidence) for one in ordered]
     for column in ("seen", "secrets_seen"):
         arrays[column] = [None if told is None else json.dumps(told) for told in arrays[column]]
-    written = sql.rows(_WRITE, {**arrays, "cluster": cluster_id, "me": me, "now": now})
-    return {agent_id for (agent_id,) in written}
+    agents = {agent_id for (agent_id,) in sql.rows(_WRITE, {**arrays, "cluster": cluster_id, "me": me, "now": now})}
+    if None in agents:
+        raise LeaseLost
+    return agents
 
 
 def forget(cluster_id: int, namespaces: Collection[str], *, me: str, made_before: datetime) -> set[str]:

@@ -16,12 +16,13 @@ from django.utils import timezone
 from agents.backups import restoring, safeguard
 from agents.backups.models import Kind
 from agents.cause import Cause
+from agents.channel_health import looking
 from agents.clusters import moving
 from agents.models import Agent, Desired, Reason, Status
 from agents.running import drift, identity, leases, lifecycle, plan, pods
 from agents.running.plan import PlanStep
 from agents.running.turns import OneAtATime
-from agents.runtimes import current_runtime
+from agents.runtimes import current_runtime, reports_changes
 from agents.runtimes.base import Observation, Phase, PodSpec, Runtime, RuntimeFailure
 from agents.spending import exchanging
 from agents.watching import causes, kept_logs
@@ -35,6 +36,9 @@ SOON = timedelta(seconds=1)
 SEEN_AGAIN = timedelta(seconds=5)
 RETRY_CAP_SECONDS = 60
 BATCH = 200
+# An observer makes an agent due as soon as its pod changes. Where there is one, all pods are compared with their rows
+# only this often: for a change whose observer was killed before it could say so.
+COMPARED_EVERY = timedelta(seconds=10)
 # Steps that record a decision. They are taken only on what the runtime shows at that moment.
 DECISIVE = {PlanStep.COME_UP, PlanStep.COME_DOWN, PlanStep.FAIL, PlanStep.RECOVER}
 
@@ -45,6 +49,15 @@ Observations = dict[str, Observation]
 _scans = OneAtATime(hold_seconds=3.0)
 
 
+class _Comparison:
+    """The last comparison of all pods, of this process."""
+
+    at: datetime | None = None
+
+
+_compared = _Comparison()
+
+
 def reconcile_due(now: datetime | None = None) -> int:
     """Take one step for each agent that is due or whose pod is not as wanted. Returns how many were due."""
     with _scans.take() as ours:
@@ -53,10 +66,7 @@ def reconcile_due(now: datetime | None = None) -> int:
 
 def _scan(now: datetime) -> int:
     runtime = current_runtime()
-    observed = runtime.observe()
-    wanted = {pods.suffix_of(name) for name, pod in observed.items() if plan.is_as_wanted(pod)}
-    astray = {pods.suffix_of(name) for name, pod in observed.items() if plan.runs_astray(pod)}
-    drift.mark(wanted, astray=astray, now=now)
+    observed = compare(runtime, now=now) if _is_comparison_due(runtime, now) else None
     due = leases.due(now, limit=BATCH)
     with background.gathered():
         for agent_id in due:
@@ -65,6 +75,22 @@ def _scan(now: datetime) -> int:
             if agent := leases.take(agent_id, now=timezone.now(), due=now):
                 _step(agent, runtime, observed)
     return len(due)
+
+
+def _is_comparison_due(runtime: Runtime, now: datetime) -> bool:
+    if not reports_changes(runtime) or _compared.at is None:
+        return True
+    return not timedelta(0) <= now - _compared.at < COMPARED_EVERY
+
+
+def compare(runtime: Runtime, *, now: datetime) -> Observations:
+    """Make each agent due whose pod is not as wanted. Returns all pods."""
+    observed = runtime.observe()
+    wanted = {pods.suffix_of(name) for name, pod in observed.items() if plan.is_as_wanted(pod)}
+    astray = {pods.suffix_of(name) for name, pod in observed.items() if plan.runs_astray(pod)}
+    drift.mark(wanted, astray=astray, now=now)
+    _compared.at = now
+    return observed
 
 
 def reconcile(agent_id: str, *, observed: Observations | None = None) -> None:
@@ -77,8 +103,16 @@ def _step(agent: Agent, runtime: Runtime, observed: Observations | None) -> None
     """Take one step of a leased agent. The lease is given back whatever happens."""
     with log_context.about(agentId=agent.id):
         step = _step_of(agent, runtime, observed)
-        if step == PlanStep.CLEAR and not runtime.observe(agent.suffix):
+        if step == PlanStep.CLEAR and _is_clear(agent, runtime):
             background.on_commit("agents.reconcile", agent.id)  # its new pod need not wait for the next scan
+
+
+def _is_clear(agent: Agent, runtime: Runtime) -> bool:
+    """Whether nothing is left of the agent's earlier pods. Where that cannot be seen now, the scan sees it later."""
+    try:
+        return not runtime.observe(agent.suffix)
+    except RuntimeFailure:
+        return False
 
 
 def _step_of(agent: Agent, runtime: Runtime, observed: Observations | None) -> PlanStep | None:
@@ -187,6 +221,7 @@ def _configure(look: Look) -> None:
         log.info("configure failed, deploying", extra={"agent": look.agent.id, "error": str(failure)})
         look.runtime.deploy(spec)
     exchanging.refresh(look.agent)
+    looking.begin(look.agent)
 
 
 def _come_up(look: Look) -> None:
@@ -199,6 +234,7 @@ def _come_up(look: Look) -> None:
         look.runtime.expect_data(replace(_spec_of(look.agent), data_expected=True))
     lifecycle.came_up(look.agent, generation=look.agent.generation, public_url=endpoint.public_url, now=look.now)
     exchanging.refresh(look.agent)
+    looking.begin(look.agent)
 
 
 def _repair(look: Look) -> None:

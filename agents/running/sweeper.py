@@ -1,5 +1,5 @@
-"""Repairs the life cycle once a minute: unsettled agents without a due time get one, and pods that should not exist are
-removed or reported.
+"""Repairs the life cycle once a minute: unsettled agents without a due time get one, pods that should not exist are
+removed or reported, and running pods that nobody asks for figures or channels are asked again.
 
 It also starts checks of clusters that were not checked recently.
 """
@@ -7,16 +7,19 @@ It also starts checks of clusters that were not checked recently.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.conf import settings
 from django.utils import timezone
 
+from agents.channel_health import looking
 from agents.clusters import checking, moving
 from agents.models import Agent, Status
 from agents.running import pods
 from agents.runtimes import current_runtime
 from agents.runtimes.base import Observation, Phase, Runtime, RuntimeFailure
+from agents.spending import exchanging
 from config import sql
 
 log = logging.getLogger(__name__)
@@ -28,21 +31,35 @@ WHERE reconcile_at IS NULL AND (
     status = 'provisioning' OR (NOT desired = status AND NOT (desired = 'running' AND status = 'failed'))
 )
 """
+_AGENTS_OF = """
+SELECT id, suffix, generation, status FROM agents_agent
+WHERE suffix IN (SELECT unnest(string_to_array(%s, ',')))
+"""
 
 
 def sweep(now: datetime | None = None) -> None:
-    """Make every forgotten agent due. Remove or report pods that should not exist."""
+    """Make every forgotten agent due, and have every running pod asked. Remove or report pods that should not exist."""
     now = now or timezone.now()
     runtime = current_runtime()
     wake_forgotten(now)
     observed = runtime.observe()
-    rows = Agent.objects.filter(suffix__in=map(pods.suffix_of, observed)).only("id", "suffix", "generation", "status")
-    agents = {agent.suffix: agent for agent in rows}
+    agents = _agents_of(observed)
     for namespace, pod in observed.items():
         _judge(pod, agents.get(pods.suffix_of(namespace)), runtime, now)
+    exchanging.begin_forgotten(now)
+    looking.begin_forgotten(now)
     if settings.AGENT_RUNTIME == "kubernetes":
         checking.due(now)
         moving.take_away_left()
+
+
+def _agents_of(namespaces: Iterable[str]) -> dict[str, Agent]:
+    """The agents of these pods by suffix, as far as a sweep reads their rows.
+
+    The suffixes are one value: a statement takes 65,535 at most.
+    """
+    suffixes = ",".join(map(pods.suffix_of, namespaces))
+    return {agent.suffix: agent for agent in Agent.objects.raw(_AGENTS_OF, [suffixes])}
 
 
 def wake_forgotten(now: datetime) -> int:

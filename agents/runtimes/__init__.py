@@ -24,6 +24,13 @@ def warm_up() -> None:
         prepare()
 
 
+def reports_changes(runtime: Runtime) -> bool:
+    """Whether an observer makes an agent due as soon as its pod changes, so that nobody need look at all pods again and
+    again. A runtime of a third party that does not say has none.
+    """
+    return getattr(runtime, "REPORTS_CHANGES", False)
+
+
 @functools.cache
 def _driver(name: str) -> Runtime:
     return make(name)

@@ -36,13 +36,17 @@ ENLISTED = 2000
 LEASE = timedelta(seconds=45)  # no other run asks a taken pod before this time
 _LATE = "late"
 
-_ENLIST = """
+# Which agents must be asked: their pods may be counting. A row without a time is of one that did not run.
+_MISSING = """
 INSERT INTO agents_spending (agent_id, read_at)
 SELECT agent.id, %(now)s FROM agents_agent agent
 WHERE agent.status = 'running' AND agent.desired = 'running'
     AND (agent.llm_key_hash IS NOT NULL OR EXISTS (SELECT FROM agents_egress e WHERE e.agent_id = agent.id))
     AND NOT EXISTS (SELECT FROM agents_spending s WHERE s.agent_id = agent.id AND s.read_at IS NOT NULL)
-LIMIT %(limit)s
+"""
+_ONE = " AND agent.id = %(agent)s"
+_AT_MOST = " LIMIT %(limit)s"
+_AGAIN = """
 ON CONFLICT (agent_id) DO UPDATE SET read_at = excluded.read_at WHERE agents_spending.read_at IS NULL
 """
 # When two runs start together, the second one waits for the rows of the first one, and then finds them taken.
@@ -63,9 +67,10 @@ RETURNING taken.agent_id, chosen.is_further
 def exchange_due(now: datetime | None = None) -> int:
     """Exchange figures with the pods that are due. Returns how many were due."""
     now = now or timezone.now()
-    sql.execute(_ENLIST, {"now": now, "limit": ENLISTED})
     values = {"now": now, "until": now + LEASE, "each": OF_ONE_ACCOUNT, "limit": ASKED}
     is_further: dict[str, bool] = dict(sql.rows(_TAKE, values))
+    if not is_further:
+        return 0
     agents = list(Agent.objects.select_related("egress").filter(pk__in=is_further))
     # Pods that are slow to answer make only further agents of their account wait, and nobody else's.
     agents.sort(key=lambda agent: is_further[agent.pk])
@@ -76,6 +81,14 @@ def exchange_due(now: datetime | None = None) -> int:
     return len(agents)
 
 
+def begin_forgotten(now: datetime) -> int:
+    """Ask each pod that should be asked and is not. It reads the rows of all running agents.
+
+    Returns how many were missing.
+    """
+    return sql.execute(_MISSING + _AT_MOST + _AGAIN, {"now": now, "limit": ENLISTED})
+
+
 def exchange(agent_id: str) -> None:
     """Exchange figures with this agent's pod now, if it runs."""
     agent = Agent.objects.filter(pk=agent_id).first()
@@ -84,9 +97,10 @@ def exchange(agent_id: str) -> None:
 
 
 def refresh(agent: Agent) -> None:
-    """Exchange figures with the agent's pod, which has just begun or changed."""
+    """Exchange figures with the agent's pod, which has just begun or changed, and from now on again and again."""
     if _may_count(agent):
         keep(agent, agent.namespace)
+        sql.execute(_MISSING + _ONE + _AGAIN, {"now": timezone.now(), "agent": agent.pk})
 
 
 def keep(agent: Agent, namespace: str) -> None:

@@ -11,12 +11,11 @@ import sys
 import time
 from datetime import UTC, datetime
 
-from benchmarks import stores
+from benchmarks import marked, stores
 from benchmarks.__main__ import machine
 from benchmarks.peers import installed, rows
 from benchmarks.peers.rows import PeerFigure
 
-PAGE = installed.ROOT / "docs" / "reference" / "performance.md"
 PARTS = ("reads", "hub", "creating", "at_rest", "deliveries", "watching")
 
 
@@ -29,7 +28,7 @@ def main(parts: list[str]) -> int:
     text = f"{rows.table(figures)}\n\nMeasured on {when}:\n{machine()}."
     print(text)
     if not parts:
-        rows.write(PAGE, text)
+        marked.write(marked.PERFORMANCE, text, command=rows.COMMAND)
     return 0
 
 

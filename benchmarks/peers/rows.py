@@ -1,22 +1,17 @@
-"""The table of `make bench-peers`: one row per measure and system. It is written into a page between two markers."""
+"""The table of `make bench-peers`: one row per measure and system."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-BEGIN = "<!-- make bench-peers writes this table -->"
-END = "<!-- the end of the table of make bench-peers -->"
+from benchmarks import marked
+
+COMMAND = "make bench-peers"
 HEADINGS = ("", "", "CPU each", "per CPU second", "per second", "median", "p99", "memory")
 LONG_MS = 10_000  # from here on, a time is shown in seconds
 NOTHING = ""
-
-
-class NoMarkers(ValueError):
-    def __init__(self, page: Path) -> None:
-        super().__init__(f"{page} has no place for the table: {BEGIN} and {END}, each on a line of its own")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,20 +37,11 @@ def table(figures: Iterable[PeerFigure]) -> str:
     """Markdown. The rows of one measure stay together, in the order in which the measures came first."""
     figures = list(figures)
     order = list(dict.fromkeys(figure.what for figure in figures))
-    lines = [_line(HEADINGS), _line(["---"] * len(HEADINGS))]
+    rows: list[list[str]] = []
     for what in order:
         same = [figure for figure in figures if figure.what == what]
-        lines += [_line([what if number == 0 else NOTHING, *_cells(each)]) for number, each in enumerate(same)]
-    return "\n".join(lines)
-
-
-def write(page: Path, text: str) -> None:
-    """Replace what is between the markers."""
-    before, begin, rest = page.read_text(encoding="utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise NoMarkers(page)
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+        rows += [[what if number == 0 else NOTHING, *_cells(each)] for number, each in enumerate(same)]
+    return marked.table(HEADINGS, rows)
 
 
 def _cells(figure: PeerFigure) -> list[str]:
@@ -80,7 +66,3 @@ def _with_unit(value: float | None, unit: str) -> str:
         return NOTHING
     number = f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.1f}" if abs(value) >= 10 else f"{value:,.2f}"
     return f"{number} {unit}".rstrip()
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"

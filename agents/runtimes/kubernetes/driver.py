@@ -38,6 +38,8 @@ GONE_SECONDS = 2.0
 class KubernetesRuntime:
     """Pods on the clusters of the table `Cluster`."""
 
+    REPORTS_CHANGES = True  # agents/clusters/observer.py does
+
     def __init__(self, *, gone_seconds: float = GONE_SECONDS) -> None:
         self._gone_seconds = gone_seconds
 

@@ -16,7 +16,7 @@ from django.db import connection
 from accounts.models import Letter, User
 from agents.channel_health import looking, telling
 from agents.models import Agent, ChannelState
-from agents.running import identity
+from agents.running import identity, sweeper
 from agents.runtimes import management
 from agents.runtimes.base import Identity
 from tests.agents.channel_health.conftest import REFUSED, MakeListening, MinuteWatch, told
@@ -166,6 +166,25 @@ def test_a_worker_that_comes_late_with_an_old_word_changes_nothing(
     assert ChannelState.objects.get().since is None
 
 
+def test_a_look_that_finds_nothing_due_reads_no_agents(
+    make_listening: MakeListening, watch: MinuteWatch, django_assert_num_queries: Any
+) -> None:
+    make_listening()
+    assert watch.look() == 1
+    with django_assert_num_queries(1):
+        assert watch.look() == 0
+
+
+def test_channels_that_nobody_looks_at_are_found_by_the_minutes_sweep(
+    make_listening: MakeListening, watch: MinuteWatch
+) -> None:
+    make_listening()
+    ChannelState.objects.all().delete()
+    assert watch.look() == 0
+    sweeper.sweep(watch.now)
+    assert watch.look() == 1
+
+
 def test_what_is_due_and_whom_to_enlist_is_found_by_indexes(
     make_listening: MakeListening, make_agent: MakeAgent, watch: MinuteWatch
 ) -> None:
@@ -178,7 +197,7 @@ def test_what_is_due_and_whom_to_enlist_is_found_by_indexes(
         cursor.execute("ANALYZE agents_agent")  # statistics that another test left must not decide the plan
         cursor.execute("SET LOCAL enable_seqscan = off")
         plans = []
-        for statement in (looking._ENLIST, looking._TAKE):
+        for statement in (looking._MISSING + looking._AT_MOST + looking._AGAIN, looking._TAKE):
             cursor.execute(f"EXPLAIN {statement}", values)
             plans.append(" ".join(row[0] for row in cursor.fetchall()))
     assert "agent_listening" in plans[0]

@@ -234,6 +234,36 @@ def test_the_scan_of_a_healthy_fleet_costs_the_same_for_any_number(
         assert reconciler.reconcile_due() == 0
 
 
+def test_where_an_observer_reports_changes_a_scan_looks_at_all_pods_only_now_and_then(
+    running: Agent, runtime: ScriptedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime, "REPORTS_CHANGES", True, raising=False)
+    reconciler.reconcile_due(now := timezone.now())
+    looked: list[str | None] = []
+    look = runtime.observe
+
+    def note(suffix: str | None = None) -> dict[str, Observation]:
+        looked.append(suffix)
+        return look(suffix)
+
+    monkeypatch.setattr(runtime, "observe", note)
+    reconciler.reconcile_due(now + reconciler.COMPARED_EVERY - timedelta(seconds=1))
+    assert looked == []
+    reconciler.reconcile_due(now + reconciler.COMPARED_EVERY)
+    assert looked == [None]
+
+
+def test_what_is_due_is_stepped_by_what_its_own_pod_shows_between_two_comparisons(
+    running: Agent, runtime: ScriptedRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime, "REPORTS_CHANGES", True, raising=False)
+    reconciler.reconcile_due()
+    first = running.namespace
+    runtime.lose(first)
+    Agent.objects.update(reconcile_at=timezone.now() - timedelta(seconds=1))  # as the observer does
+    assert settle(running).namespace != first
+
+
 def test_an_agent_is_due_at_its_moment_and_not_a_microsecond_before(make_agent: MakeAgent) -> None:
     moment = timezone.now().replace(microsecond=123_457)
     later, first, second = (make_agent().id for _ in range(3))

@@ -65,5 +65,5 @@ def test_a_sweep_costs_the_same_for_any_number_of_pods(
 ) -> None:
     for _ in range(count):
         settle(make_agent())
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(4):
         sweeper.sweep()

@@ -119,6 +119,7 @@ def many(agent: Agent, stranger: User) -> list[Agent]:
         return made
 
     copies = Agent.objects.bulk_create([*(copy(number, agent.user) for number in range(59)), copy(99, stranger)])
+    assert exchanging.begin_forgotten(timezone.now()) == len(copies)
     return [agent, *copies]
 
 
@@ -154,6 +155,15 @@ def test_the_further_agents_of_an_account_make_way_for_others(
     assert exchanging.exchange_due(now) == 10
     assert set(seen) == {one.pk for one in many}
     assert exchanging.exchange_due(now) == 0
+
+
+def test_a_scan_that_finds_nothing_due_reads_no_agents(
+    agent: Agent, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    settle(agent)
+    before = timezone.now() - timedelta(hours=1)
+    with django_assert_num_queries(1):
+        assert exchanging.exchange_due(before) == 0
 
 
 def test_news_for_many_agents_take_the_same_queries(

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from benchmarks.peers import rows
-from benchmarks.peers.rows import NoMarkers, PeerFigure
+from benchmarks.peers.rows import PeerFigure
 
 READ = PeerFigure(what="read", who="ours", cpu_ms=2.5, rate=412.6, median_ms=2.345, p99_ms=1234.5)
 LIST = PeerFigure(what="list", who="ours", cpu_ms=21.04)
@@ -45,27 +41,3 @@ def test_every_line_of_the_table_has_as_many_cells_as_its_head() -> None:
 def test_of_few_waits_the_p99_is_close_to_the_longest() -> None:
     assert rows.percentile_99([7.0]) == 7.0
     assert rows.percentile_99([float(wait) for wait in range(101)]) == 99.0
-
-
-def test_the_table_replaces_the_one_before_and_nothing_around_it(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"Before.\n\n{rows.BEGIN}\nold\n{rows.END}\n\nAfter.\n")
-    for text in ("first", "second"):
-        rows.write(page, text)
-    assert page.read_text() == f"Before.\n\n{rows.BEGIN}\n\nsecond\n\n{rows.END}\n\nAfter.\n"
-
-
-@pytest.mark.parametrize("text", ["no markers", rows.BEGIN, rows.END])
-def test_a_page_without_both_markers_stays_as_it_is(tmp_path: Path, text: str) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(text)
-    with pytest.raises(NoMarkers):
-        rows.write(page, "table")
-    assert page.read_text() == text
-
-
-def test_the_documentation_has_a_place_for_the_table(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_bytes((Path(__file__).parents[3] / "docs" / "reference" / "performance.md").read_bytes())
-    rows.write(page, "table")
-    assert f"{rows.BEGIN}\n\ntable\n\n{rows.END}" in page.read_text()
