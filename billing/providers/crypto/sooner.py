@@ -33,6 +33,6 @@ def _is_due(client: redis.Redis, account: str) -> bool:
         return False
     key = f"{_ASKED}:{account}"
     with client.pipeline() as asked:
+        asked.set(key, 0, nx=True, ex=_HOUR_SECONDS)
         asked.incr(key)
-        asked.expire(key, _HOUR_SECONDS, nx=True)
-        return int(asked.execute()[0]) <= OF_ONE_ACCOUNT
+        return int(asked.execute()[1]) <= OF_ONE_ACCOUNT
