@@ -18,7 +18,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
-from importlib import import_module
+from importlib import import_module, reload
 from typing import NoReturn
 
 from setproctitle import getproctitle, setproctitle
@@ -40,6 +40,7 @@ def warm_up() -> bool:
 
     getproctitle()  # finds the place of the title while the environment is still where it was at the start
     try:
+        _read_settings_again()
         django.setup()
         for module in SHARED:
             import_module(module)
@@ -48,6 +49,16 @@ def warm_up() -> bool:
     gc.collect()
     gc.freeze()
     return threading.active_count() == 1
+
+
+def _read_settings_again() -> None:
+    """They were read before the home's secrets were generated and PostgreSQL had its place."""
+    from django import conf  # noqa: PLC0415
+
+    from config import settings  # noqa: PLC0415
+
+    reload(settings)
+    conf.settings._wrapped = conf.empty  # type: ignore[attr-defined]  # noqa: SLF001 # as Django's own tests do
 
 
 def module_of(command: Sequence[str]) -> tuple[str, list[str]] | None:

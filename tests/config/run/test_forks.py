@@ -19,7 +19,11 @@ pytestmark = pytest.mark.unmeasured
 
 SUPERVISOR = """
 import json, os, sys
+from pathlib import Path
+from django.conf import settings
 from config.run import forks
+assert settings.SECRET_KEY  # read before the home has its secrets
+Path(os.environ["AGENTPODS_HOME"], "secrets.env").write_text(f"SECRET_KEY={'s' * 60}")
 may_fork = forks.warm_up()
 parent = os.getpid()
 child = os.fork()
@@ -34,6 +38,7 @@ from pathlib import Path
 from django.conf import settings
 print(json.dumps({
     "name": __name__, "arguments": sys.argv[1:], "own": os.environ.get("ONLY_HERE"),
+    "secret": settings.SECRET_KEY,
     "settings": [settings.METRICS_PORT, settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"]],
     "shown": Path("/proc/self/cmdline").read_text().rstrip("\\0").split()[1:],
 }))
@@ -61,6 +66,8 @@ def test_a_fork_has_its_own_arguments_environment_settings_and_end(tmp_path: Pat
     (tmp_path / "forked_program.py").write_text(PROGRAM)
     path = os.pathsep.join([str(ROOT), str(tmp_path)])
     environment = {**unmeasured(), "PYTHONPATH": path, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    environment["AGENTPODS_HOME"] = str(tmp_path)
+    environment.pop("SECRET_KEY", None)
     (tmp_path / "supervisor.py").write_text(SUPERVISOR)
     done = subprocess.run(
         [sys.executable, str(tmp_path / "supervisor.py")],
@@ -76,6 +83,7 @@ def test_a_fork_has_its_own_arguments_environment_settings_and_end(tmp_path: Pat
         "name": "__main__",
         "arguments": ["--flag"],
         "own": "yes",
+        "secret": "s" * 60,
         "settings": [4321, 7],
         "shown": ["-m", "forked_program", "--flag"],
     }
