@@ -10,7 +10,7 @@ import time
 import psutil
 from django.core.exceptions import ImproperlyConfigured
 
-from config.run import launch, ports
+from config.run import forks, launch, ports
 
 UNCLEAN_WAIT_SECONDS = 8.0
 
@@ -68,4 +68,5 @@ def _refuse(message: str) -> int:
 
 
 if __name__ == "__main__":
+    forks.make_room()
     sys.exit(main())

@@ -2,13 +2,14 @@
 
 So this is imported once and not by each program: a start takes less than half of the CPU, and the forks share the
 memory until they change it. A fork is otherwise like a program that was started: it has its own environment, streams
-and signals, and `ps` shows its own command line. Programs of others are executed, and so are ours if an import fails:
+and signals, and /proc shows its own command line. Programs of others are executed, and so are ours if an import fails:
 the program's own log then says why.
 """
 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import logging
 import os
@@ -19,9 +20,8 @@ import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module, reload
+from pathlib import Path
 from typing import NoReturn
-
-from setproctitle import getproctitle, setproctitle
 
 from config.run import launch
 
@@ -31,14 +31,22 @@ log = logging.getLogger(__name__)
 SHARED = ("config.celery", "config.urls", "config.wsgi", "rest_framework.views", "aiohttp.web", "granian.server")
 # The settings that differ between programs. All others are those of the supervisor.
 OWN_SETTINGS = frozenset({"METRICS_PORT", "DATABASE_POOL_SIZE"})
+# In /proc, a fork's command line takes the place of the supervisor's own, which is longer by this.
+ROOM = "-" * 512
+_ARG_START, _ARG_END = 45, 46  # in /proc/<pid>/stat, counted from the field behind the name
 _SIGNALS = ("SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGCHLD", "SIGUSR2")  # those that supervisord takes
+
+
+def make_room() -> None:
+    """Start this program again with longer arguments, unless it has them."""
+    if sys.argv[-1] != ROOM and sys.platform == "linux":
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:], ROOM])  # noqa: S606
 
 
 def warm_up() -> bool:
     """Import what the programs share. Returns whether there may be forks now."""
     import django  # noqa: PLC0415 # slow
 
-    getproctitle()  # finds the place of the title while the environment is still where it was at the start
     try:
         _read_settings_again()
         django.setup()
@@ -79,7 +87,7 @@ def become(module: str, arguments: list[str], environment: Mapping[str, str], *,
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         _change(environment)
         sys.argv = [module, *arguments]
-        setproctitle(" ".join([sys.executable, "-m", module, *arguments]))
+        _show([sys.executable, "-m", module, *arguments])
         runpy.run_module(module, run_name="__main__", alter_sys=True)
         status = 0
     except SystemExit as end:
@@ -98,6 +106,17 @@ def _change(environment: Mapping[str, str]) -> None:
     settings.METRICS_PORT = int(environment.get("METRICS_PORT") or settings.METRICS_PORT)
     size = int(environment.get("DATABASE_POOL_SIZE") or settings.DATABASE_POOL_SIZE)
     settings.DATABASE_POOL_SIZE = settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"] = size
+
+
+def _show(command: list[str]) -> None:
+    """Show this command line in /proc, if there is room."""
+    if sys.platform != "linux":
+        return
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    start, end = int(fields[_ARG_START]), int(fields[_ARG_END])
+    shown = b"".join(os.fsencode(word) + b"\0" for word in command)
+    if len(shown) <= end - start:
+        ctypes.memmove(start, shown.ljust(end - start, b"\0"), end - start)
 
 
 def _end(status: object) -> NoReturn:

@@ -24,6 +24,7 @@ from django.conf import settings
 from config.run import forks
 assert settings.SECRET_KEY  # read before the home has its secrets
 Path(os.environ["AGENTPODS_HOME"], "secrets.env").write_text(f"SECRET_KEY={'s' * 60}")
+forks.make_room()
 may_fork = forks.warm_up()
 parent = os.getpid()
 child = os.fork()
@@ -40,7 +41,7 @@ print(json.dumps({
     "name": __name__, "arguments": sys.argv[1:], "own": os.environ.get("ONLY_HERE"),
     "secret": settings.SECRET_KEY,
     "settings": [settings.METRICS_PORT, settings.DATABASES["default"]["OPTIONS"]["pool"]["max_size"]],
-    "shown": Path("/proc/self/cmdline").read_text().rstrip("\\0").split()[1:],
+    "shown": [word for word in Path("/proc/self/cmdline").read_text().split("\\0") if word][1:],
 }))
 atexit.register(print, "the end")
 threading.Timer(0.1, print, ["a thread"]).start()
