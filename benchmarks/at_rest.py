@@ -11,7 +11,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +20,13 @@ import psutil
 from agents.runtimes.local import measure as memory
 from benchmarks import whole_service
 from benchmarks.__main__ import machine
+from benchmarks.whole_service import WholeService
 
 SETTLE_SECONDS = 60.0
 REST_SECONDS = 60.0
 MEGABYTES, CPU_PERCENT = 600.0, 2.0
 MB = 1_000_000
+Trees = Mapping[str, Sequence[psutil.Process]]  # by the name of the program: it and its children
 SUPERVISOR = "make run"
 REASONS = {
     SUPERVISOR: "starts all others, starts again what ends, prints problems",
@@ -56,16 +58,24 @@ def main() -> int:
         root.chmod(0o711)  # PostgreSQL's user must pass through
         with whole_service.running(root / "home") as service:
             time.sleep(SETTLE_SECONDS)
-            found = measured(service.pid, service.home / "logs" / "supervisord.log")
+            found = measured(trees(service))
     print(f"{machine()}\n\n{table(found)}")
     return int(sum(one.megabytes for one in found) > MEGABYTES or sum(one.cpu for one in found) > CPU_PERCENT)
 
 
-def measured(supervisor: int, log: Path) -> list[Resting]:
-    trees = {SUPERVISOR: [psutil.Process(supervisor)], **_trees(log)}
-    before, begun = _cpu_seconds(trees), time.monotonic()
+def trees(service: WholeService) -> Trees:
+    """Each program that runs, with its children, by what the supervisor has written into its log."""
+    log = (service.home / "logs" / "supervisord.log").read_text()
+    pids = {name: int(pid) for name, pid in _SPAWNED.findall(log)}
+    alive = {name: psutil.Process(pid) for name, pid in pids.items() if psutil.pid_exists(pid)}
+    programs = {name: [process, *process.children(recursive=True)] for name, process in alive.items()}
+    return {SUPERVISOR: [psutil.Process(service.pid)], **programs}
+
+
+def measured(found: Trees) -> list[Resting]:
+    before, begun = _cpu_seconds(found), time.monotonic()
     time.sleep(REST_SECONDS)
-    after, lasted = _cpu_seconds(trees), time.monotonic() - begun
+    after, lasted = _cpu_seconds(found), time.monotonic() - begun
     return [
         Resting(
             name,
@@ -73,19 +83,12 @@ def measured(supervisor: int, log: Path) -> list[Resting]:
             memory.memory_of(process.pid for process in tree) / MB,
             (after[name] - before[name]) / lasted * 100,
         )
-        for name, tree in trees.items()
+        for name, tree in found.items()
     ]
 
 
-def _trees(log: Path) -> dict[str, list[psutil.Process]]:
-    """Each program that runs, with its children, by what the supervisor has written into its log."""
-    pids = {name: int(pid) for name, pid in _SPAWNED.findall(log.read_text())}
-    alive = {name: psutil.Process(pid) for name, pid in pids.items() if psutil.pid_exists(pid)}
-    return {name: [process, *process.children(recursive=True)] for name, process in alive.items()}
-
-
-def _cpu_seconds(trees: Mapping[str, list[psutil.Process]]) -> dict[str, float]:
-    return {name: sum(_seconds(process) for process in tree) for name, tree in trees.items()}
+def _cpu_seconds(found: Trees) -> dict[str, float]:
+    return {name: sum(_seconds(process) for process in tree) for name, tree in found.items()}
 
 
 def _seconds(process: psutil.Process) -> float:

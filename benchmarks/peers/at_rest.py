@@ -5,101 +5,62 @@ of JupyterHub as its quickstart runs it. Both rest in the same minute: neither t
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from unittest import mock
 
 import psutil
 
-from agents.runtimes.local.measure import memory_of
-from benchmarks import processes
+from benchmarks import at_rest, processes, whole_service
+from benchmarks.at_rest import Resting, Trees
 from benchmarks.peers import hub
 from benchmarks.peers.reads import OURS
 from benchmarks.peers.rows import PeerFigure
 from benchmarks.processes import Program
-from benchmarks.second_start import GIVE_UP_SECONDS, free_port, wait_for
+from benchmarks.whole_service import WholeService
 
 WHAT = "at rest, nothing hosted"
-REST_SECONDS = 60.0
 GIVEN = ("DATABASE_URL", "REDIS_URL")  # without them, `make run` brings its own
-NAME = "SUPERVISOR_PROCESS_NAME"  # the supervisor gives its programs their names, and stores run without them
-STORES = {"postgres": "PostgreSQL", "redis-server": "Redis"}
-MB = 1_000_000
-
-Kinds = dict[str, list[psutil.Process]]
 
 
 def measure() -> list[PeerFigure]:
-    with service() as ours, hub.running() as theirs:
-        roots = {OURS: psutil.Process(ours), hub.WHO: psutil.Process(theirs.program.pid)}
-        processes.wait_until_calm([Program(ours), theirs.program])
-        kinds = {OURS: _ours(roots[OURS]), hub.WHO: _theirs(roots[hub.WHO])}
-        before = {who: _seconds(found) for who, found in kinds.items()}
-        begun = time.monotonic()
-        time.sleep(REST_SECONDS)
-        lasted = time.monotonic() - begun
+    with ExitStack() as opened:
+        service, theirs = opened.enter_context(_service()), opened.enter_context(hub.running())
+        processes.wait_until_calm([Program(service.pid), theirs.program])
+        trees = {OURS: at_rest.trees(service), hub.WHO: _theirs(psutil.Process(theirs.program.pid))}
+        found = at_rest.measured({name: tree for programs in trees.values() for name, tree in programs.items()})
         return [
             figure
-            for who, found in kinds.items()
-            for figure in figures(who, _share(before[who], _seconds(found), lasted), _megabytes(found))
+            for who, programs in trees.items()
+            for figure in figures(who, [one for one in found if one.program in programs])
         ]
 
 
-def figures(who: str, cpu: Mapping[str, float], megabytes: Mapping[str, float]) -> list[PeerFigure]:
+def figures(who: str, found: Sequence[Resting]) -> list[PeerFigure]:
     """All together, and then each program, the largest first."""
-    together = PeerFigure(what=WHAT, who=who, at_rest=sum(cpu.values()), megabytes=sum(megabytes.values()))
-    largest_first = sorted(megabytes, key=lambda name: -megabytes[name])
+    cpu, megabytes = sum(one.cpu for one in found), sum(one.megabytes for one in found)
+    largest_first = sorted(found, key=lambda one: -one.megabytes)
     return [
-        together,
+        PeerFigure(what=WHAT, who=who, at_rest=cpu, megabytes=megabytes),
         *(
-            PeerFigure(what=WHAT, who=f"– {name}", at_rest=cpu[name], megabytes=megabytes[name])
-            for name in largest_first
+            PeerFigure(what=WHAT, who=f"– {one.program}", at_rest=one.cpu, megabytes=one.megabytes)
+            for one in largest_first
         ),
     ]
 
 
 @contextmanager
-def service() -> Iterator[int]:
-    """`make run` with a home of its own. Gives the process of which all its programs are children."""
-    port = free_port()
-    with tempfile.TemporaryDirectory(prefix="agentpods-rest-") as home:
-        own = {"AGENTPODS_HOME": home, "PORT": str(port), "ROUTER_PORT": str(free_port())}
-        environment = {name: value for name, value in os.environ.items() if name not in GIVEN} | own
-        command = [sys.executable, "-m", "config.run"]
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            wait_for(f"http://127.0.0.1:{port}/health", until=time.monotonic() + GIVE_UP_SECONDS)
-            yield process.pid
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(60)
+def _service() -> Iterator[WholeService]:
+    with tempfile.TemporaryDirectory(prefix="agentpods-rest-") as directory, mock.patch.dict(os.environ):
+        for name in GIVEN:
+            os.environ.pop(name, None)
+        root = Path(directory)
+        root.chmod(0o711)  # PostgreSQL's user must pass through
+        with whole_service.running(root / "home") as service:
+            yield service
 
 
-def _ours(root: psutil.Process) -> Kinds:
-    kinds: Kinds = {"supervisor": [root]}
-    for process in root.children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            name = process.environ().get(NAME) or STORES.get(process.name(), "supervisor")
-            kinds.setdefault(name, []).append(process)
-    return kinds
-
-
-def _theirs(root: psutil.Process) -> Kinds:
+def _theirs(root: psutil.Process) -> Trees:
     return {"hub": [root], "proxy": root.children(recursive=True)}
-
-
-def _megabytes(kinds: Kinds) -> dict[str, float]:
-    return {name: memory_of(process.pid for process in those) / MB for name, those in kinds.items()}
-
-
-def _seconds(kinds: Kinds) -> dict[str, float]:
-    return {name: sum(processes.cpu_of(process) for process in those) for name, those in kinds.items()}
-
-
-def _share(before: Mapping[str, float], after: Mapping[str, float], seconds: float) -> dict[str, float]:
-    """Percent of a core."""
-    return {name: (after[name] - before[name]) / seconds * 100 for name in before}
