@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, connection, transaction
@@ -48,8 +47,6 @@ NEXT_LOOK_LATE, REST_LATE = timedelta(seconds=10), 20
 # So many looks in a row may find no answer; then the backup fails. A rebuild, a stop or a deletion must not wait for a
 # dead pod.
 MISSES = {Kind.ASKED: 20, Kind.NIGHTLY: 20, Kind.REBUILD: 3, Kind.STOP: 3, Kind.FINAL: 5}
-# Most backups are over within a moment. For those that somebody waits for, the first step looks several times itself.
-QUICK_LOOKS, QUICK_SECONDS = 15, 0.1
 BATCH = 50
 # Pods that do not answer may block one thread of a worker, but not all of them.
 _scans = OneAtATime(hold_seconds=3.0)
@@ -126,7 +123,6 @@ def step(backup_id: str, *, now: datetime | None = None) -> None:
 
 def _advance(backup: Backup, *, now: datetime) -> None:
     repositories.of(backup.agent)
-    is_first = backup.credential is None
     if backup.credential is None:  # the same one is used for all later looks at this backup
         backup.credential = credentials.mint(backup.agent_id, may_add=_most_bytes(backup.agent))
         Backup.objects.filter(pk=backup.pk).update(credential=backup.credential)
@@ -136,9 +132,6 @@ def _advance(backup: Backup, *, now: datetime) -> None:
     except HopFailure as failure:
         _missed(backup, failure.message, wait=_rest(backup, asked, now=now))
         return
-    rest = _rest(backup, asked, now=now)
-    if is_first and backup.kind != Kind.NIGHTLY:
-        state = _soon_over(backup, state)
     if state.phase == "done":
         _record(backup, state)
     elif state.phase == "failed":
@@ -146,18 +139,7 @@ def _advance(backup: Backup, *, now: datetime) -> None:
     elif backup.taken_at and now - backup.taken_at > LONGEST:
         _fail(backup, f"it was not over after {LONGEST}")
     else:
-        _look_again(backup, wait=rest)
-
-
-def _soon_over(backup: Backup, state: BackupState) -> BackupState:
-    """What the pod says once the backup is over, or after some looks. An answer that does not come now is no miss."""
-    with suppress(HopFailure):
-        for _ in range(QUICK_LOOKS):
-            if state.phase in {"done", "failed"}:
-                break
-            time.sleep(QUICK_SECONDS)
-            state = _pod_says(backup)
-    return state
+        _look_again(backup, wait=_rest(backup, asked, now=now))
 
 
 def _rest(backup: Backup, asked: float, *, now: datetime) -> timedelta:

@@ -16,8 +16,6 @@ WORKER_POOL_SIZE = 12
 MAX_CONNECTIONS = 120
 # The programs that serve metrics: each has the port after the one before it, and the first has METRICS_PORT.
 MEASURED = ("web", "router", "worker", "worker-webhooks", "beat", "observer", "backups")
-# Workers tell each other nothing: config/pulse.py is their sign of life, and each message costs both of them.
-ALONE = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 ALWAYS = "true"
 ONCE = "false"
 
@@ -118,8 +116,7 @@ def is_given(name: str) -> bool:
 
 def _worker(queues: str, *, threads: int) -> list[str]:
     name = queues.partition(",")[0]
-    options = ("-P", "threads", "-c", str(threads), "-Q", queues, "-n", f"{name}@%h", "-l", "WARNING")
-    return _celery("worker", *options, *ALONE)
+    return _celery("worker", "-P", "threads", "-c", str(threads), "-Q", queues, "-n", f"{name}@%h", "-l", "WARNING")
 
 
 def _celery(*arguments: str) -> list[str]:

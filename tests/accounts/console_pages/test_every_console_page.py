@@ -11,7 +11,7 @@ from tests.accounts.console_pages.rows import ConsoleRows
 # those of other steps and rows with other words.
 WITHOUT_ROWS = {
     *("accounts_consolesession_change", "accounts_consolesession_history", "accounts_user_restore_accounts"),
-    *("accounts_user_sign_out", "agents_agent_resume_agents", "agents_agent_undo_deletion", "auth_group_delete_rows"),
+    *("accounts_user_sign_out", "agents_agent_undo_deletion", "auth_group_delete_rows"),
     *("billing_decision_change", "billing_decision_history", "billing_nextplan_change", "billing_nextplan_history"),
     *("catalog_review_lift", "catalog_review_take_down_article"),
 }

@@ -6,6 +6,7 @@ import functools
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import psutil
@@ -13,6 +14,7 @@ import pytest
 
 from tests.agents.pod import forking
 from tests.agents.pod.gateway.process import document
+from tests.patience import Patience
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
@@ -40,14 +42,21 @@ def test_a_copy_is_measured_where_its_environment_says_so(tmp_path: Path, monkey
 
 
 def test_a_copy_has_a_session_of_its_own_and_dies_alone(tmp_path: Path) -> None:
+    run_dirs = [tmp_path / name for name in ("first", "second")]
     with (tmp_path / "log").open("ab") as out:
+        for run_dir in run_dirs:
+            run_dir.mkdir()
         first, second = (
-            forking.start("gateway", ENVIRONMENT, document({"run_dir": str(tmp_path), "bridge_url": ""}).dump(), out)
-            for _ in range(2)
+            forking.start("gateway", ENVIRONMENT, document({"run_dir": str(run_dir), "bridge_url": ""}).dump(), out)
+            for run_dir in run_dirs
         )
     try:
+        patience = Patience(20)
+        while not all((run_dir / "gateway.json").exists() for run_dir in run_dirs):  # then both hear signals
+            assert not patience.ended()
+            time.sleep(0.05)
         with pytest.raises(subprocess.TimeoutExpired):
-            first.wait(0.5)
+            first.wait(0.1)
         assert os.getsid(first.pid) == first.pid != os.getsid(second.pid)
         first.kill()
         assert first.wait(20) == -signal.SIGKILL
