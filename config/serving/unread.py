@@ -22,8 +22,6 @@ log = logging.getLogger(__name__)
 # How long a client may read nothing.
 UNREAD_SECONDS = 30.0
 LOOK_SECONDS = 5.0
-# After so many descriptors a look lets the threads of requests run: with ten thousand it takes 50 ms.
-AT_ONCE, PAUSE_SECONDS = 100, 0.001
 
 _SIOCOUTQ = 0x5411  # linux/sockios.h: number of bytes that the other side has not acknowledged
 _BYTES_ACKED = struct.Struct("120xQ")  # linux/tcp.h: tcpi_bytes_acked of tcp_info
@@ -74,9 +72,7 @@ def _look_on() -> None:
 
 def _waiting() -> Iterator[int]:
     """The descriptors of this process on which bytes wait for the other side."""
-    for index, number in enumerate(descriptors(), start=1):
-        if index % AT_ONCE == 0:
-            time.sleep(PAUSE_SECONDS)
+    for number in descriptors():
         with contextlib.suppress(OSError):  # not a socket, or closed in the meantime
             if struct.unpack("i", fcntl.ioctl(number, _SIOCOUTQ, b"\0" * 4))[0]:
                 yield number
