@@ -33,6 +33,7 @@ class PodFollower:
         self._gate = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._rising: dict[Path, asyncio.Task[None]] = {}  # by run directory
+        self._ending: dict[str, list[int]] = {}  # by agent: a stop is asked for each second, and followed once
 
     def until_up(self, agent_id: str, run_dir: Path) -> None:
         """Tell the agent's id when the reports in the run directory say that the pod waits for a restore, and when they
@@ -80,6 +81,9 @@ class PodFollower:
             log.info("a pod is not followed", extra={"agent": agent_id, "error": str(error)})
 
     def _follow_ends(self, agent_id: str, pids: list[int]) -> None:
+        if self._ending.get(agent_id) == pids:
+            return
+        self._ending[agent_id] = pids
         loop, left = asyncio.get_running_loop(), set[int]()
 
         def ended(descriptor: int) -> None:
@@ -87,7 +91,12 @@ class PodFollower:
             os.close(descriptor)
             left.discard(descriptor)
             if not left:
-                self._tell(agent_id)
+                all_ended()
+
+        def all_ended() -> None:
+            if self._ending.get(agent_id) == pids:
+                del self._ending[agent_id]
+            self._tell(agent_id)
 
         for pid in pids:
             try:
@@ -97,4 +106,4 @@ class PodFollower:
         for descriptor in left:
             loop.add_reader(descriptor, ended, descriptor)
         if not left:
-            self._tell(agent_id)
+            all_ended()

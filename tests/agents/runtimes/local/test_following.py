@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import queue
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from agents.runtimes.base import Phase
@@ -125,4 +127,22 @@ def test_a_pod_that_is_removed_meanwhile_does_not_keep_others_from_being_told(
     follower.until_up(AGENT, tmp_path)
     report(tmp_path, "state.json", phase="failed")
     assert told.next() == AGENT
+    assert told.is_empty()
+
+
+def test_processes_whose_end_is_asked_for_again_and_again_are_followed_once(
+    follower: PodFollower, told: ToldAgents
+) -> None:
+    with subprocess.Popen(["sleep", "60"]) as program:
+        before = psutil.Process().num_fds()
+        for _ in range(50):
+            follower.until_ended(AGENT, [psutil.Process(program.pid)])
+        follower.until_ended("agt_other", [])
+        assert told.next() == "agt_other"
+        assert psutil.Process().num_fds() - before < 20
+        program.kill()
+        program.wait()
+    assert told.next() == AGENT
+    follower.until_ended("agt_other", [])
+    assert told.next() == "agt_other"
     assert told.is_empty()
