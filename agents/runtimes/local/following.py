@@ -81,29 +81,27 @@ class PodFollower:
             log.info("a pod is not followed", extra={"agent": agent_id, "error": str(error)})
 
     def _follow_ends(self, agent_id: str, pids: list[int]) -> None:
+        if self._ending.get(agent_id) != pids:
+            self._ending[agent_id] = pids
+            ends = asyncio.gather(*map(_end_of, pids))
+            ends.add_done_callback(lambda _: self._all_ended(agent_id, pids))
+
+    def _all_ended(self, agent_id: str, pids: list[int]) -> None:
         if self._ending.get(agent_id) == pids:
-            return
-        self._ending[agent_id] = pids
-        loop, left = asyncio.get_running_loop(), set[int]()
+            del self._ending[agent_id]
+        self._tell(agent_id)
 
-        def ended(descriptor: int) -> None:
-            loop.remove_reader(descriptor)
-            os.close(descriptor)
-            left.discard(descriptor)
-            if not left:
-                all_ended()
 
-        def all_ended() -> None:
-            if self._ending.get(agent_id) == pids:
-                del self._ending[agent_id]
-            self._tell(agent_id)
-
-        for pid in pids:
-            try:
-                left.add(os.pidfd_open(pid))
-            except OSError:  # it has ended already
-                continue
-        for descriptor in left:
-            loop.add_reader(descriptor, ended, descriptor)
-        if not left:
-            all_ended()
+async def _end_of(pid: int) -> None:
+    """Wait until this process has ended."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:  # it has ended already
+        return
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(descriptor, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
